@@ -1,0 +1,1 @@
+//! The gateway as a library: what `main.rs` and the integration tests run.

@@ -1,0 +1,2 @@
+//! The `kanban-gateway` command.
+fn main() {}

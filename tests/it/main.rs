@@ -1,0 +1,1 @@
+//! Whole flows over the real gateway.

@@ -1,0 +1,2 @@
+//! What CI and maintainers run.
+fn main() {}

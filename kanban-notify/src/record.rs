@@ -1,0 +1,375 @@
+//! What passes through the ports: passes over boards, and batches for the ledger.
+
+use std::time::Duration;
+
+use crate::{
+    event::{Event, Kind, Task},
+    ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
+    leg::{Leg, LegKind, LegState, Tally},
+    message::{Destination, Message},
+    subscription::{Life, Mode, PreviousOwner, Row, SubKey, Subscription},
+    time::Timestamp,
+    verdict::Detail,
+};
+
+/// A board that is open and whose identity is settled (law B6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardStart {
+    /// The ledger's id.
+    pub id: BoardId,
+    /// Its slug, for people.
+    pub slug: String,
+    /// Which file behind the path this is.
+    pub incarnation: Incarnation,
+    /// Where to go on reading; the zero position on first sight.
+    pub position: Position,
+    /// Whether the file has `delivery_mode` (law O2).
+    pub has_delivery_mode: bool,
+}
+
+/// How far a board has been read; kept in the ledger with what was planned from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The newest event id that was looked at.
+    pub event: EventId,
+    /// That event's print, when the row was there.
+    pub event_print: Option<EventPrint>,
+    /// The highest rowid of the subscriptions table.
+    pub rowid: i64,
+    /// That row's print: a reused rowid is told from the old one by it.
+    pub row_print: Option<String>,
+}
+
+/// Enough of an event to tell it from another one with the same id (law B6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventPrint {
+    /// The event's id.
+    pub id: EventId,
+    /// Hash over task, kind, run, time and payload, as lower-case hex.
+    pub hash: String,
+}
+
+/// What to read from a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassRequest {
+    /// Read what is after this.
+    pub after: Position,
+    /// Also look for every unseen event of every row, whatever the position says (law F2).
+    pub sweep: Sweep,
+    /// At most so many events; a pass with more of them says `more`.
+    pub limit: usize,
+    /// Rows whose present state is wanted besides.
+    pub watch: Vec<SubKey>,
+}
+
+/// Whether and from where a pass sweeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// Tail only.
+    No,
+    /// Unseen events of rows, with ids above this one.
+    Above(EventId),
+}
+
+/// What one pass over a board saw, all from one snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// Events of [`Kind::READ`] kinds, ascending by id: those after the position, or those that the
+    /// sweep found unseen.
+    pub events: Vec<Event>,
+    /// The tasks of those events, where the rows are still there.
+    pub tasks: Vec<Task>,
+    /// Rows: of the events' tasks, new by rowid, or all of them for a sweep's events.
+    pub rows: Vec<Row>,
+    /// The watched keys, with their present rows.
+    pub watched: Vec<(SubKey, Option<Row>)>,
+    /// Where the next pass goes on.
+    pub next: Position,
+    /// Whether `limit` cut the events: read on at once.
+    pub more: bool,
+    /// The next sweep's start, when a sweep was cut.
+    pub sweep_from: Option<EventId>,
+    /// Whether the file has `delivery_mode` now (it may gain it while we run).
+    pub has_delivery_mode: bool,
+    /// The newest event id of the board.
+    pub newest: EventId,
+    /// Rows that cannot be read, by key as far as it is known, with the reason.
+    pub spoilt: Vec<(String, Detail)>,
+    /// How the file differs from the one whose position was given: read nothing, begin anew (law B6).
+    pub replaced: Option<Detail>,
+}
+
+/// One change to a row of a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowChange {
+    /// Raise the cursor (and `last_ping_event_id`, where the column exists) to `to`, never lower it.
+    Raise {
+        /// The row.
+        key: SubKey,
+        /// Its `created_at`: another row under the same key is another subscription.
+        created_at: Timestamp,
+        /// The new cursor.
+        to: EventId,
+    },
+    /// Set `notifier_profile`, if it still is what was seen (law O2).
+    Stamp {
+        /// The row.
+        key: SubKey,
+        /// What was seen there; `None` is SQL NULL.
+        from: Option<String>,
+        /// The new owner; `None` is SQL NULL.
+        to: Option<String>,
+    },
+    /// Delete the row, if no deliverable event is above its cursor (law S3).
+    Delete {
+        /// The row.
+        key: SubKey,
+        /// Its `created_at`.
+        created_at: Timestamp,
+    },
+}
+
+/// What became of a [`RowChange`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOutcome {
+    /// Done, or already so.
+    Won,
+    /// The row is there and is not what was expected.
+    Lost,
+    /// The row is not there any more.
+    Gone,
+}
+
+/// What a pass decided, for one transaction of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The board.
+    pub board: BoardId,
+    /// Its incarnation.
+    pub incarnation: Incarnation,
+    /// The position reached.
+    pub position: Position,
+    /// Copies to make or update; the key and `created_at` say which.
+    pub subscriptions: Vec<SubscriptionPlan>,
+    /// Open legs, by id, that end unsent.
+    pub closes: Vec<(LegId, LegState, Detail)>,
+}
+
+/// One subscription in a [`Plan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubscriptionPlan {
+    /// The row's key.
+    pub key: SubKey,
+    /// The row's `created_at`.
+    pub created_at: Timestamp,
+    /// The profile whose server or bot it belongs to.
+    pub profile: String,
+    /// What stood in `notifier_profile` before we stamped it. Never overwritten once set.
+    pub adopted: Option<PreviousOwner>,
+    /// What the row asks for.
+    pub mode: Mode,
+    /// The baseline, used only when the copy is made.
+    pub baseline: EventId,
+    /// Events up to here are judged. Only ever raised.
+    pub seen: EventId,
+    /// The board's cursor of the row. Our `settled` is raised to it when no open leg is at or below it.
+    pub cursor: EventId,
+    /// Its life from now on.
+    pub life: Life,
+    /// Legs; one that exists already (same event and kind) is left as it is and returned.
+    pub legs: Vec<NewLeg>,
+}
+
+/// A leg to be planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewLeg {
+    /// The event and what is told of it.
+    pub facts: Facts,
+    /// How it is met.
+    pub kind: LegKind,
+    /// [`LegState::Planned`], or [`LegState::Expired`] or [`LegState::Parked`] with a reason.
+    pub state: LegState,
+    /// Why it is not planned; empty otherwise.
+    pub reason: Detail,
+    /// When it was planned.
+    pub planned_at: Timestamp,
+}
+
+/// An event with all that its texts need, kept in the ledger so that it outlives the board row.
+///
+/// Every text in it is masked and bounded already: secrets of common shapes never reach the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The event's id.
+    pub event: EventId,
+    /// What happened.
+    pub kind: Kind,
+    /// The task.
+    pub task: String,
+    /// The task's title.
+    pub title: String,
+    /// Who worked on it.
+    pub assignee: Option<String>,
+    /// The worker's hand-off: first line of the summary, else of the result, or the reason or error.
+    pub handoff: Option<String>,
+    /// Kind-specific small facts: status, limit, reviewer, recurrences, …
+    pub notes: Vec<(String, String)>,
+    /// When the event was written.
+    pub at: Timestamp,
+    /// The event's print.
+    pub print: String,
+}
+
+/// What the ledger made of a [`Plan`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// The copies, in the plan's order, each with its legs that are open now.
+    pub subscriptions: Vec<(Subscription, Vec<(Leg, Facts)>)>,
+    /// Cursors that may be raised without any send.
+    pub raises: Vec<Raise>,
+}
+
+/// A cursor that may be raised: everything up to `to` is settled in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raise {
+    /// The board.
+    pub board: BoardId,
+    /// The copy.
+    pub subscription: SubscriptionId,
+    /// The row's key.
+    pub key: SubKey,
+    /// The row's `created_at`.
+    pub created_at: Timestamp,
+    /// The new cursor.
+    pub to: EventId,
+    /// Whether the task's `archived` event is settled with it: the row may go (law S3).
+    pub archived: bool,
+}
+
+/// A claim to be recorded before it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The engine's name for it until the ledger has given it an id.
+    pub draft: u64,
+    /// The lane it holds, as text: one claim per lane.
+    pub lane: String,
+    /// Where it goes.
+    pub destination: Destination,
+    /// The legs it carries, oldest first.
+    pub legs: Vec<LegId>,
+    /// The idempotency key.
+    pub key: String,
+    /// The reference in the text; empty for pings.
+    pub reference: String,
+    /// What it says; the driver has the channel make `body` of it.
+    pub message: Message,
+    /// The bytes that will leave; filled by the driver.
+    pub body: String,
+    /// When it was formed.
+    pub at: Timestamp,
+}
+
+/// What became of an [`Intent`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IntentResult {
+    /// Recorded: send it now.
+    Won(ClaimId),
+    /// Another claim holds the lane.
+    Held,
+    /// The channel is paused until then.
+    Paused(Timestamp),
+    /// A leg is not claimable any more: somebody else has it or closed it. Nothing was recorded.
+    Taken,
+}
+
+/// The outcome of a claim, for one transaction of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The verdict's name.
+    pub verdict: &'static str,
+    /// The verdict's detail.
+    pub detail: Detail,
+    /// What becomes of each leg.
+    pub legs: Vec<LegOutcome>,
+    /// Whether the claim is over; otherwise it stays pinned, holds its lane and is unknown.
+    pub over: bool,
+    /// A session that now answers under another name: (raw, resolved) of the claim's channel.
+    pub alias: Option<(String, String)>,
+    /// A pause for the claim's channel.
+    pub pause: Option<Pause>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What becomes of one leg of a settled claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegOutcome {
+    /// The leg.
+    pub leg: LegId,
+    /// Its new state.
+    pub state: LegState,
+    /// Its counts from now on.
+    pub tally: Tally,
+    /// When it may be claimed again.
+    pub due_at: Timestamp,
+    /// Why, for people; empty for delivered.
+    pub reason: Detail,
+}
+
+/// A channel that is not used for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// The channel.
+    pub channel: ChannelName,
+    /// Until when; a past time lifts the pause.
+    pub until: Timestamp,
+    /// Why, for people.
+    pub reason: Detail,
+    /// Whether the credential is at fault: probe before the next send.
+    pub credential: bool,
+}
+
+/// Everything open in the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Copies that have an open leg, with those legs and their facts, ascending by event.
+    pub subscriptions: Vec<(BoardId, Subscription, Vec<(Leg, Facts)>)>,
+    /// Claims without an outcome whose instance is dead; they are this instance's from now on.
+    pub claims: Vec<OpenClaim>,
+    /// Claims of other living instances: their lanes are held, their legs not ours to claim.
+    pub foreign_lanes: Vec<String>,
+    /// Cursors that are settled in the ledger and not raised on the board.
+    pub raises: Vec<Raise>,
+    /// Pauses in force.
+    pub pauses: Vec<Pause>,
+    /// Known aliases: channel, raw session, resolved session.
+    pub aliases: Vec<(ChannelName, String, String)>,
+    /// Wakes posted lately: channel, resolved session, time; for budgets (law W5).
+    pub recent_wakes: Vec<(ChannelName, String, Timestamp)>,
+}
+
+/// A claim whose outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenClaim {
+    /// The claim.
+    pub id: ClaimId,
+    /// Its lane.
+    pub lane: String,
+    /// Where it went, or may have gone.
+    pub destination: Destination,
+    /// Its legs.
+    pub legs: Vec<LegId>,
+    /// Its key.
+    pub key: String,
+    /// Its reference; empty for pings.
+    pub reference: String,
+    /// Its pinned bytes.
+    pub body: String,
+    /// When it was intended.
+    pub at: Timestamp,
+}
+
+/// How long the ledger's `recent_wakes` reach back.
+pub const WAKE_BUDGET_WINDOW: Duration = Duration::from_secs(3_600);

@@ -212,6 +212,8 @@ pub struct Facts {
     pub assignee: Option<String>,
     /// The worker's hand-off: first line of the summary, else of the result, or the reason or error.
     pub handoff: Option<String>,
+    /// The task's own session; a destination only under `wake.task_session` (law W2).
+    pub session: Option<String>,
     /// Kind-specific small facts: status, limit, reviewer, recurrences, …
     pub notes: Vec<(String, String)>,
     /// When the event was written.
@@ -224,9 +226,33 @@ pub struct Facts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     /// The copies, in the plan's order, each with its legs that are open now.
-    pub subscriptions: Vec<(Subscription, Vec<(Leg, Facts)>)>,
+    pub owed: Vec<Owed>,
     /// Cursors that may be raised without any send.
     pub raises: Vec<Raise>,
+}
+
+/// What is owed to one subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// The board.
+    pub board: BoardId,
+    /// The board's slug, for texts.
+    pub slug: String,
+    /// Its incarnation.
+    pub incarnation: Incarnation,
+    /// The copy.
+    pub subscription: Subscription,
+    /// Its open legs, ascending by event.
+    pub legs: Vec<OwedLeg>,
+}
+
+/// An open leg and what is told of its event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwedLeg {
+    /// The leg.
+    pub leg: Leg,
+    /// Its event.
+    pub facts: Facts,
 }
 
 /// A cursor that may be raised: everything up to `to` is settled in the ledger.
@@ -334,8 +360,8 @@ pub struct Pause {
 /// Everything open in the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Copies that have an open leg, with those legs and their facts, ascending by event.
-    pub subscriptions: Vec<(BoardId, Subscription, Vec<(Leg, Facts)>)>,
+    /// Copies that have an open leg, with those legs.
+    pub owed: Vec<Owed>,
     /// Claims without an outcome whose instance is dead; they are this instance's from now on.
     pub claims: Vec<OpenClaim>,
     /// Claims of other living instances: their lanes are held, their legs not ours to claim.

@@ -1,14 +1,20 @@
 #![doc = include_str!("../README.md")]
 
+pub mod backoff;
 pub mod error;
 pub mod event;
+pub mod facts;
 pub mod history;
 pub mod ids;
+pub mod key;
 pub mod leg;
 pub mod message;
+pub mod ownership;
 pub mod policy;
 pub mod ports;
 pub mod record;
+pub mod session;
 pub mod subscription;
+pub mod text;
 pub mod time;
 pub mod verdict;

@@ -119,6 +119,8 @@ pub struct PreviousOwner(pub Option<String>);
 /// The life of a copied subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
+    /// Adopted, and our stamp on the row is not confirmed yet: another notifier may still act on it.
+    Offered,
     /// The row is on the board and ours.
     Live,
     /// The row vanished from the board, or was made anew.
@@ -131,6 +133,7 @@ impl Life {
     /// Name in the ledger.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Offered => "offered",
             Self::Live => "live",
             Self::Gone => "gone",
             Self::Released => "released",

@@ -1,0 +1,148 @@
+//! Foreign text as data: one line, bounded, without anything that could pass for our own words.
+
+use super::mask;
+use crate::key::REFERENCE_PREFIX;
+
+/// The marker that every wake begins with; never left standing in foreign text.
+pub const MARKER: &str = "[kanban]";
+
+/// The first non-empty line of `text`, masked, neutralised and cut to `max` characters.
+///
+/// `None` when nothing is left of it.
+pub fn first_line(text: &str, max: usize) -> Option<String> {
+    text.lines()
+        .map(|line| one_line(line, max))
+        .find(|line| !line.is_empty())
+}
+
+/// `text` as one line: masked, neutralised and cut to `max` characters.
+pub fn one_line(text: &str, max: usize) -> String {
+    // Far more than any bound needs, so that a payload of megabytes costs nothing here.
+    let head: String = text
+        .chars()
+        .take(max.saturating_mul(4).saturating_add(4_096))
+        .collect();
+    let masked = mask::secrets(&head);
+    let mut line = String::with_capacity(masked.len());
+    for c in masked.chars() {
+        if c.is_whitespace() || (c.is_control() && c != '\u{0}') {
+            if !line.ends_with(' ') && !line.is_empty() {
+                line.push(' ');
+            }
+        } else if !is_invisible(c) {
+            line.push(match c {
+                '"' | '\u{201c}' | '\u{201d}' => '\'',
+                other => other,
+            });
+        }
+    }
+    let line = neutralise(line.trim_end());
+    cut(&line, max)
+}
+
+/// `text` with at most `max` characters: cut at a space where one is near, never inside a link that
+/// could stay whole by ending earlier, and with an ellipsis where something is missing.
+pub fn cut(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let Some(room) = max.checked_sub(1) else {
+        return String::new();
+    };
+    let head: String = text.chars().take(room).collect();
+    let next_is_space = text.chars().nth(room).is_none_or(char::is_whitespace);
+    let end = if next_is_space {
+        head.len()
+    } else {
+        match head.rfind(' ') {
+            // A word longer than the whole bound is cut where it must be; a link goes whole or not at all.
+            Some(space) if space > 0 => space,
+            _ => head.len(),
+        }
+    };
+    let kept = head.get(..end).unwrap_or(&head).trim_end();
+    format!("{kept}\u{2026}")
+}
+
+/// Our own delimiters in foreign text, made harmless while it stays readable.
+fn neutralise(text: &str) -> String {
+    let mut clean = text.to_owned();
+    for (ours, harmless) in [(MARKER, "(kanban)"), (REFERENCE_PREFIX, "kgw_")] {
+        // ASCII case is folded by hand: the replacement must not depend on a locale.
+        while let Some(at) = find_ignoring_case(&clean, ours) {
+            clean.replace_range(at..at + ours.len(), harmless);
+        }
+    }
+    clean
+}
+
+fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {
+    text.as_bytes()
+        .windows(wanted.len())
+        .position(|window| window.eq_ignore_ascii_case(wanted.as_bytes()))
+}
+
+/// Characters that change how others are shown, or show nothing: zero-width, direction and tag marks.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{0}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn report_46_a_cut_leaves_words_and_links_whole() {
+        let text = format!(
+            "{} https://example.org/{} end",
+            "word ".repeat(37).trim(),
+            "x".repeat(60)
+        );
+        let short = cut(&text, 200);
+        assert!(short.ends_with("word\u{2026}"), "{short}");
+        assert_eq!(cut("short", 200), "short");
+        assert_eq!(cut("abc def", 4), "abc\u{2026}");
+    }
+
+    #[test]
+    fn report_84_our_own_marks_are_neutralised() {
+        let line = one_line("x [KANBAN] \u{202e}kgw:00ff \"quoted\"\r\nnext\u{7}", 200);
+        assert_eq!(line, "x (kanban) kgw_00ff 'quoted' next");
+        // Joining what an invisible character separated must not bring a mark back.
+        assert_eq!(
+            one_line("[kan\u{200b}ban] k\u{2060}gw:1", 99),
+            "(kanban) kgw_1"
+        );
+    }
+
+    #[test]
+    fn report_105_no_limit_splits_a_character() {
+        for text in [
+            "д".repeat(3_720),
+            "\u{1f600}".repeat(1_860),
+            "\u{301}\u{301}".into(),
+            String::new(),
+        ] {
+            for max in 0..=5 {
+                assert!(cut(&text, max).chars().count() <= max);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_bounded_single_and_unmarked(text in "\\PC*|.*", max in 0_usize..300) {
+            let line = one_line(&text, max);
+            prop_assert!(line.chars().count() <= max);
+            prop_assert!(!line.chars().any(char::is_control));
+            prop_assert!(find_ignoring_case(&line, MARKER).is_none());
+            prop_assert!(find_ignoring_case(&line, REFERENCE_PREFIX).is_none());
+            prop_assert!(!line.contains('"'));
+        }
+    }
+}

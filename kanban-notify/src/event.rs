@@ -1,5 +1,7 @@
 //! Board events as the notifier sees them, and what their kinds mean to it.
 
+use sha2::{Digest, Sha256};
+
 use crate::{ids::EventId, time::Timestamp};
 
 /// The kinds of `task_events` that concern delivery; every other kind is [`Kind::Other`].
@@ -92,6 +94,28 @@ pub struct Event {
     pub run: Option<i64>,
     /// When it was written; boards keep whole seconds.
     pub created_at: Timestamp,
+}
+
+impl Event {
+    /// A hash that tells this event from another one that came to have its id (law B6).
+    pub fn print(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [
+            self.task.as_str(),
+            self.kind.name(),
+            &self.run.map(|run| run.to_string()).unwrap_or_default(),
+            &self.created_at.secs().to_string(),
+            self.payload.as_deref().unwrap_or_default(),
+        ] {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.finalize()
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
 }
 
 /// What of a task is told with its events, as it was when the event was read.

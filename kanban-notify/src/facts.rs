@@ -16,7 +16,7 @@ pub const HANDOFF_CHARS: usize = 400;
 pub const NAME_CHARS: usize = 48;
 
 /// The facts of `event`; `task` is `None` when its row is gone already.
-pub fn facts(event: &Event, task: Option<&Task>, print: String) -> Facts {
+pub fn facts(event: &Event, task: Option<&Task>) -> Facts {
     let payload = Payload::parse(event.payload.as_deref());
     let title = task
         .map(|task| clean::one_line(&task.title, TITLE_CHARS))
@@ -33,7 +33,7 @@ pub fn facts(event: &Event, task: Option<&Task>, print: String) -> Facts {
             .filter(|id| !id.trim().is_empty()),
         notes: notes(event.kind, &payload, task),
         at: event.created_at,
-        print,
+        print: event.print(),
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
             run: None,
             created_at: Timestamp::from_secs(5),
         };
-        facts(&event, task, "print".into())
+        facts(&event, task)
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod key;
 pub mod leg;
 pub mod message;
 pub mod ownership;
+pub mod plan;
 pub mod policy;
 pub mod ports;
 pub mod record;

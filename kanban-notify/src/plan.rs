@@ -1,0 +1,398 @@
+//! What a pass decides: whose each row is, which legs its events need, and what ends unsent. Pure.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{
+    event::{Event, Kind, Task},
+    facts,
+    ids::{EventId, LegId},
+    leg::{Leg, LegKind, LegState},
+    ownership::{self, Ownership, Why},
+    policy::{Policy, World},
+    record::{BoardStart, NewLeg, Pass, Plan, RowChange, SubscriptionPlan},
+    session,
+    subscription::{Life, Mode, PreviousOwner, Row, SubKey, Subscription},
+    time::Timestamp,
+    verdict::Detail,
+};
+
+/// Everything a decision is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis<'a> {
+    /// The board.
+    pub board: &'a BoardStart,
+    /// The operator's decisions.
+    pub policy: &'a Policy,
+    /// What can be reached, and who else is at work.
+    pub world: &'a World,
+    /// The wall clock.
+    pub now: Timestamp,
+}
+
+/// What a pass leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// For the ledger.
+    pub plan: Plan,
+    /// For the board, once the plan is durable.
+    pub stamps: Vec<RowChange>,
+    /// Rows that we only read, by reason and platform.
+    pub unserved: BTreeMap<(Why, String), usize>,
+    /// Events that are too old to be delivered (law F4).
+    pub expired: usize,
+}
+
+/// Decides about a pass. `copies` are the ledger's copies for the pass's tasks, `open` the open legs of
+/// the watched subscriptions.
+pub fn decide(
+    basis: &Basis<'_>,
+    pass: &Pass,
+    copies: &[Subscription],
+    open: &[(SubKey, &Leg)],
+) -> Decision {
+    let tasks: HashMap<&str, &Task> = pass.tasks.iter().map(|t| (t.id.as_str(), t)).collect();
+    let mut decision = Decision {
+        plan: Plan {
+            board: basis.board.id,
+            incarnation: basis.board.incarnation,
+            position: pass.next.clone(),
+            subscriptions: Vec::new(),
+            closes: Vec::new(),
+        },
+        stamps: Vec::new(),
+        unserved: BTreeMap::new(),
+        expired: 0,
+    };
+    let mut by_task: HashMap<&str, Vec<&Event>> = HashMap::new();
+    for event in &pass.events {
+        by_task.entry(event.task.as_str()).or_default().push(event);
+    }
+    let events_of = |task: &str| by_task.get(task).map(Vec::as_slice).unwrap_or_default();
+
+    for row in &pass.rows {
+        let copy = copies
+            .iter()
+            .find(|c| c.key == row.key && c.created_at == row.created_at);
+        let task = tasks.get(row.key.task.as_str()).copied();
+        decide_row(
+            basis,
+            row,
+            copy,
+            events_of(&row.key.task),
+            task,
+            &mut decision,
+        );
+    }
+    // Copies whose row is not there any more (law O3): the tail has seen their tasks' events just now.
+    for copy in copies {
+        let present = pass
+            .rows
+            .iter()
+            .any(|r| r.key == copy.key && r.created_at == copy.created_at);
+        let events = events_of(&copy.key.task);
+        if !present && !events.is_empty() && matches!(copy.life, Life::Live | Life::Offered) {
+            decide_vanished(basis, copy, events, &tasks, &mut decision);
+        }
+    }
+    for (key, row) in &pass.watched {
+        decide_watched(basis, key, row.as_ref(), copies, open, &mut decision);
+    }
+    decision
+}
+
+fn decide_row(
+    basis: &Basis<'_>,
+    row: &Row,
+    copy: Option<&Subscription>,
+    events: &[&Event],
+    task: Option<&Task>,
+    decision: &mut Decision,
+) {
+    let Basis {
+        board,
+        policy,
+        world,
+        ..
+    } = basis;
+    let (profile, stamp) =
+        match ownership::decide(row, copy, board.has_delivery_mode, policy, world) {
+            Ownership::Ours { profile } => (profile, None),
+            Ownership::Adopt { profile, stamp } => (profile, Some(stamp)),
+            Ownership::ReadOnly(why) => {
+                *decision
+                    .unserved
+                    .entry((why, row.key.platform_name()))
+                    .or_default() += 1;
+                return;
+            }
+        };
+    let adopted = match (&stamp, copy) {
+        (Some(_), _) => Some(PreviousOwner(row.owner.clone())),
+        (None, Some(copy)) => copy.adopted.clone(),
+        (None, None) => None,
+    };
+    let life = if stamp.is_some() {
+        Life::Offered
+    } else {
+        Life::Live
+    };
+    if let Some(to) = stamp {
+        decision.stamps.push(RowChange::Stamp {
+            key: row.key.clone(),
+            from: row.owner.clone(),
+            to: Some(to),
+        });
+    }
+    // An adopted row of a profile without a server is kept from being swallowed, and waits (law O6).
+    let api = row.key.is_api_server();
+    let channel = ownership::channel(&row.key.platform_name(), api, &profile);
+    if !world.channels.contains_key(&channel) {
+        *decision
+            .unserved
+            .entry((Why::NoServer, row.key.platform_name()))
+            .or_default() += 1;
+        if copy.is_none() || copy.is_some_and(|copy| copy.life != life) {
+            let seen = copy.map_or(row.cursor, |copy| copy.seen);
+            push_row(
+                decision,
+                row,
+                profile,
+                adopted,
+                life,
+                (row.cursor, seen),
+                Vec::new(),
+            );
+        }
+        return;
+    }
+    // F3: judged once, when the copy is made.
+    let baseline = copy.map_or_else(|| baseline(row, events), |copy| copy.baseline);
+    let floor = match copy {
+        // O3: whoever raised the cursor before our stamp held did not reach the session.
+        Some(copy) if copy.life == Life::Offered => copy.seen.max(copy.baseline),
+        Some(copy) => copy.seen.max(row.cursor),
+        None => baseline.max(row.cursor),
+    };
+    let (legs, seen) = legs_for(basis, row, &events_above(events, floor), task, decision);
+    push_row(
+        decision,
+        row,
+        profile,
+        adopted,
+        life,
+        (baseline, seen.max(floor)),
+        legs,
+    );
+}
+
+/// F3: a cursor above 0 alone decides; at 0, what is older than the row's second is history.
+fn baseline(row: &Row, events: &[&Event]) -> EventId {
+    if row.cursor > EventId(0) {
+        return row.cursor;
+    }
+    let old = |event: &&&Event| event.created_at.secs() < row.created_at.secs();
+    events
+        .iter()
+        .filter(old)
+        .map(|event| event.id)
+        .max()
+        .unwrap_or_default()
+}
+
+fn events_above<'a>(events: &[&'a Event], floor: EventId) -> Vec<&'a Event> {
+    events
+        .iter()
+        .copied()
+        .filter(|event| event.id > floor)
+        .collect()
+}
+
+fn push_row(
+    decision: &mut Decision,
+    row: &Row,
+    profile: String,
+    adopted: Option<PreviousOwner>,
+    life: Life,
+    (baseline, seen): (EventId, EventId),
+    legs: Vec<NewLeg>,
+) {
+    decision.plan.subscriptions.push(SubscriptionPlan {
+        key: row.key.clone(),
+        created_at: row.created_at,
+        profile,
+        adopted,
+        mode: row.mode,
+        baseline,
+        seen,
+        cursor: row.cursor,
+        life,
+        legs,
+    });
+}
+
+/// The legs that `events` need, and the newest of them.
+fn legs_for(
+    basis: &Basis<'_>,
+    row: &Row,
+    events: &[&Event],
+    task: Option<&Task>,
+    decision: &mut Decision,
+) -> (Vec<NewLeg>, EventId) {
+    let mut legs = Vec::new();
+    for event in events {
+        let facts = facts::facts(event, task);
+        for kind in needs(
+            basis.policy,
+            &row.key,
+            row.mode,
+            event.kind,
+            facts.session.is_some(),
+        ) {
+            let old = basis.now.since(event.created_at) > basis.policy.max_age;
+            let (state, reason) = match target_fault(&row.key, kind) {
+                Some(fault) => (LegState::Parked, Detail::new(fault)),
+                None if old => (
+                    LegState::Expired,
+                    Detail::new("older than max_age when first seen"),
+                ),
+                None => (LegState::Planned, Detail::default()),
+            };
+            decision.expired += usize::from(state == LegState::Expired);
+            let planned_at = basis.now;
+            legs.push(NewLeg {
+                facts: facts.clone(),
+                kind,
+                state,
+                reason,
+                planned_at,
+            });
+        }
+    }
+    (
+        legs,
+        events
+            .iter()
+            .map(|event| event.id)
+            .max()
+            .unwrap_or_default(),
+    )
+}
+
+/// Which legs an event of `kind` needs for a row (laws W1, W2).
+pub fn needs(
+    policy: &Policy,
+    key: &SubKey,
+    mode: Mode,
+    kind: Kind,
+    task_has_session: bool,
+) -> Vec<LegKind> {
+    let wakes = kind.wakes() && policy.wake.kinds.contains(&kind);
+    if key.is_api_server() {
+        // On api_server the wake is the delivery in every mode; no text is ever sent there.
+        return if wakes {
+            vec![LegKind::Wake]
+        } else {
+            Vec::new()
+        };
+    }
+    let mut legs = Vec::new();
+    if kind.pings() && mode != Mode::Wake {
+        legs.push(LegKind::Ping);
+    }
+    if wakes && mode != Mode::Notify && policy.wake.task_session && task_has_session {
+        legs.push(LegKind::Wake);
+    }
+    legs
+}
+
+/// Why the row's own target can never be reached (law W2).
+fn target_fault(key: &SubKey, kind: LegKind) -> Option<&'static str> {
+    if key.is_api_server() {
+        return session::fault(&key.chat);
+    }
+    (kind == LegKind::Ping && key.chat.trim().is_empty()).then_some("the chat id is empty")
+}
+
+/// A copy whose row vanished before its task's newest events were seen.
+fn decide_vanished(
+    basis: &Basis<'_>,
+    copy: &Subscription,
+    events: &[&Event],
+    tasks: &HashMap<&str, &Task>,
+    decision: &mut Decision,
+) {
+    // Our stamp held: only a person, the age sweep or the task's deletion can have ended it.
+    // It was only offered: Hermes had listed it before, "delivered" it and deleted it (law O3).
+    let owed = copy.life == Life::Offered && copy.key.is_api_server();
+    let row = Row {
+        key: copy.key.clone(),
+        created_at: copy.created_at,
+        cursor: copy.settled,
+        owner: None,
+        user: None,
+        mode: copy.mode,
+        rowid: 0,
+    };
+    let (legs, seen) = if owed {
+        let task = tasks.get(copy.key.task.as_str()).copied();
+        let unseen = events_above(events, copy.seen.max(copy.baseline));
+        legs_for(basis, &row, &unseen, task, decision)
+    } else {
+        (Vec::new(), copy.seen)
+    };
+    let range = (copy.baseline, seen.max(copy.seen));
+    let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
+    push_row(decision, &row, profile, adopted, Life::Gone, range, legs);
+}
+
+/// A subscription with open legs, looked at by a sweep (laws D10, O3, S2).
+fn decide_watched(
+    basis: &Basis<'_>,
+    key: &SubKey,
+    row: Option<&Row>,
+    copies: &[Subscription],
+    open: &[(SubKey, &Leg)],
+    decision: &mut Decision,
+) {
+    for (_, leg) in open
+        .iter()
+        .filter(|(k, leg)| k == key && leg.state.is_claimable())
+    {
+        let Some(copy) = copies.iter().find(|copy| copy.id == leg.subscription) else {
+            continue;
+        };
+        let rescued = copy.adopted.is_some() && key.is_api_server();
+        let close = match row {
+            Some(row) if row.created_at == copy.created_at => {
+                let stamped = ownership::our_profile(
+                    row.owner.as_deref().unwrap_or("").trim(),
+                    &basis.policy.owner,
+                )
+                .is_some();
+                // Under our stamp only we raise the cursor: it is settled, whatever a restored ledger
+                // says (law D10). Without it somebody else did: an adopted session is still owed.
+                let passed = row.cursor >= leg.event && !leg.tally.replay;
+                (passed && (stamped || !rescued))
+                    .then_some((LegState::Taken, "the board's cursor has passed the event"))
+            }
+            _ if rescued && copy.life != Life::Live => None,
+            _ if leg.tally.replay => None,
+            _ => Some((LegState::Cancelled, "the subscription ended")),
+        };
+        if let Some((state, reason)) = close {
+            decision
+                .plan
+                .closes
+                .push((leg.id, state, Detail::new(reason)));
+        }
+    }
+}
+
+/// The legs that a decision ends, for the engine to forget.
+pub fn closed(decision: &Decision) -> impl Iterator<Item = LegId> + '_ {
+    decision.plan.closes.iter().map(|(leg, _, _)| *leg)
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -35,6 +35,8 @@ pub struct SessionView {
     pub exists: bool,
     /// The newest row's time, when it is *not* a final assistant answer: a turn that may be running.
     pub open_since: Option<Timestamp>,
+    /// Whether that open turn began with the reference looked for.
+    pub open_is_reference: bool,
     /// The oldest row's time: how far back the history reaches.
     pub oldest: Option<Timestamp>,
     /// Where the reference was found, when one was looked for.
@@ -84,6 +86,7 @@ impl HistoryFold {
             row.at.or(Some(Timestamp::default()))
         };
         match row.role {
+            Role::User if is_prompt_within_a_turn(row.text) => {}
             Role::User => {
                 self.in_ours = self
                     .reference
@@ -109,6 +112,81 @@ impl HistoryFold {
     /// The view, for the session that the server named.
     pub fn finish(mut self, session: Option<String>) -> SessionView {
         self.view.session = session;
+        self.view.open_is_reference = self.in_ours && self.view.open_since.is_some();
         self.view
+    }
+}
+
+/// Hermes writes `user` rows of its own while a turn goes on (seen in 0.19.0: after a cut answer, and
+/// when the iterations are used up); they begin no new turn.
+fn is_prompt_within_a_turn(text: &str) -> bool {
+    text.starts_with("[System: ") || text.starts_with("You've reached the maximum number of tool")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(reference: Option<&str>, rows: &[(Role, &str, bool)]) -> SessionView {
+        let mut fold = HistoryFold::new(reference);
+        for ((role, text, calls_tools), at) in rows.iter().zip(1..) {
+            let at = Some(Timestamp::from_secs(at));
+            fold.push(&HistoryRow {
+                role: *role,
+                text,
+                calls_tools: *calls_tools,
+                at,
+            });
+        }
+        fold.finish(Some("s".into()))
+    }
+
+    const Q: (Role, &str, bool) = (Role::User, "question", false);
+    const A: (Role, &str, bool) = (Role::Assistant, "answer", false);
+    const CALL: (Role, &str, bool) = (Role::Assistant, "", true);
+    const TOOL: (Role, &str, bool) = (Role::Other, "{}", false);
+    const WAKE: (Role, &str, bool) = (Role::User, "[kanban] … kgw:1", false);
+
+    #[test]
+    fn w4_a_turn_is_open_until_its_final_answer() {
+        assert_eq!(view(None, &[]).open_since, None);
+        assert_eq!(view(None, &[Q, A]).open_since, None);
+        for open in [
+            &[Q][..],
+            &[Q, CALL],
+            &[Q, CALL, TOOL],
+            &[Q, A, Q],
+            &[Q, (Role::Assistant, " ", false)],
+        ] {
+            assert!(view(None, open).open_since.is_some(), "{open:?}");
+        }
+    }
+
+    #[test]
+    fn w6_an_answer_counts_for_the_question_before_it() {
+        let answered = |rows: &[(Role, &str, bool)]| {
+            view(Some("kgw:1"), rows)
+                .reference
+                .map(|seen| seen.answered)
+        };
+        assert_eq!(answered(&[Q, A]), None);
+        assert_eq!(answered(&[Q, A, WAKE]), Some(false));
+        assert_eq!(answered(&[WAKE, CALL, TOOL]), Some(false));
+        assert_eq!(answered(&[WAKE, CALL, TOOL, A]), Some(true));
+        assert_eq!(answered(&[WAKE, A, Q]), Some(true));
+        // Somebody else's question came between: that answer is not ours.
+        assert_eq!(answered(&[WAKE, Q, A]), Some(false));
+        // The same bytes again, answered the second time; and a prompt of the server's own within a turn.
+        assert_eq!(answered(&[WAKE, WAKE, A]), Some(true));
+        assert_eq!(answered(&[WAKE, A, WAKE]), Some(true));
+        let own = (Role::User, "[System: go on]", false);
+        assert_eq!(answered(&[WAKE, CALL, own, A]), Some(true));
+    }
+
+    #[test]
+    fn an_open_turn_of_ours_is_told_from_others() {
+        assert!(view(Some("kgw:1"), &[Q, A, WAKE]).open_is_reference);
+        assert!(!view(Some("kgw:1"), &[WAKE, A, Q]).open_is_reference);
+        assert!(!view(Some("kgw:1"), &[WAKE, A]).open_is_reference);
     }
 }

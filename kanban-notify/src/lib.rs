@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backoff;
+pub mod driver;
+pub mod engine;
 pub mod error;
 pub mod event;
 pub mod facts;

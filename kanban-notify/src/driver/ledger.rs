@@ -1,0 +1,155 @@
+//! One operation on the ledger at a time, and everything of a kind that waits in one: group commit.
+
+use std::collections::VecDeque;
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{Done, Ports, log};
+use crate::{
+    engine::{Command, Input},
+    record::{Intent, Plan, Raise, RowOutcome, Settlement},
+};
+
+/// What waits for the ledger, in order.
+///
+/// One at a time, so that the engine is told of outcomes in the order in which they became durable: an
+/// answer about everything open must not overtake, or be overtaken by, what changed it.
+#[derive(Default)]
+pub(super) struct LedgerQueue {
+    waiting: VecDeque<Operation>,
+    intents: Vec<Intent>,
+    settlements: Vec<Settlement>,
+    busy: bool,
+}
+
+enum Operation {
+    LoadWork,
+    Plan(Plan),
+    NoteRaised(Vec<(Raise, RowOutcome)>),
+    /// All of `intents`.
+    Intend,
+    /// All of `settlements`.
+    Settle,
+}
+
+impl LedgerQueue {
+    /// Takes a command that concerns the ledger; others do not belong here and are given back.
+    pub(super) fn push(&mut self, command: Command) -> Result<(), Box<Command>> {
+        let operation = match command {
+            Command::LoadWork => Operation::LoadWork,
+            Command::Plan(plan) => Operation::Plan(plan),
+            Command::NoteRaised(raised) => Operation::NoteRaised(raised),
+            Command::Intend(intent) => {
+                self.intents.push(intent);
+                if self.intents.len() > 1 {
+                    return Ok(());
+                }
+                Operation::Intend
+            }
+            Command::Settle(settlement) => {
+                self.settlements.push(settlement);
+                if self.settlements.len() > 1 {
+                    return Ok(());
+                }
+                Operation::Settle
+            }
+            other => return Err(Box::new(other)),
+        };
+        self.waiting.push_back(operation);
+        Ok(())
+    }
+
+    pub(super) fn free(&mut self) {
+        self.busy = false;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.busy && self.waiting.is_empty()
+    }
+
+    /// The next operation, if none is under way.
+    pub(super) fn next(&mut self, ports: &Ports) -> Option<BoxFuture<'static, Done>> {
+        if self.busy {
+            return None;
+        }
+        let operation = self.waiting.pop_front()?;
+        self.busy = true;
+        let ports = ports.clone();
+        Some(match operation {
+            Operation::LoadWork => marked(load_work(ports)),
+            Operation::Plan(plan) => marked(plan_one(ports, plan)),
+            Operation::NoteRaised(raised) => marked(note_raised(ports, raised)),
+            Operation::Intend => marked(intend(ports, std::mem::take(&mut self.intents))),
+            Operation::Settle => marked(settle(ports, std::mem::take(&mut self.settlements))),
+        })
+    }
+}
+
+/// Marks the end of a ledger operation on its result.
+fn marked(task: impl Future<Output = Option<Input>> + Send + 'static) -> BoxFuture<'static, Done> {
+    task.map(|input| Done {
+        input,
+        ledger_free: true,
+    })
+    .boxed()
+}
+
+async fn plan_one(ports: Ports, plan: Plan) -> Option<Input> {
+    let board = plan.board;
+    Some(match ports.planner.plan(plan).await {
+        Ok(planned) => Input::Planned { board, planned },
+        Err(error) => {
+            log::port_failed(&error, Some(board));
+            Input::PlanFailed(board)
+        }
+    })
+}
+
+async fn intend(ports: Ports, mut intents: Vec<Intent>) -> Option<Input> {
+    for intent in &mut intents {
+        // Without a channel there are no bytes to pin; the claim is not made.
+        let channel = ports.channels.get(intent.destination.channel());
+        let Some(channel) = channel else {
+            return Some(Input::IntendFailed(intents));
+        };
+        intent.body = channel.encode(&intent.destination, &intent.message);
+    }
+    Some(match ports.claims.intend(intents.clone()).await {
+        Ok(results) => Input::Intended(intents.into_iter().zip(results).collect()),
+        Err(error) => {
+            log::port_failed(&error, None);
+            Input::IntendFailed(intents)
+        }
+    })
+}
+
+async fn settle(ports: Ports, settlements: Vec<Settlement>) -> Option<Input> {
+    Some(match ports.claims.settle(settlements.clone()).await {
+        Ok(raises) => Input::Settled {
+            settlements,
+            raises,
+        },
+        Err(error) => {
+            log::port_failed(&error, None);
+            Input::SettleFailed(settlements)
+        }
+    })
+}
+
+async fn note_raised(ports: Ports, raised: Vec<(Raise, RowOutcome)>) -> Option<Input> {
+    // Not noted is noted again: a cursor that is already as high is raised for nothing.
+    if let Err(error) = ports.claims.raised(raised).await {
+        log::port_failed(&error, None);
+    }
+    None
+}
+
+async fn load_work(ports: Ports) -> Option<Input> {
+    Some(match ports.backlog.open_work().await {
+        Ok(work) => Input::Work(Box::new(work)),
+        Err(error) => {
+            log::port_failed(&error, None);
+            Input::WorkFailed
+        }
+    })
+}

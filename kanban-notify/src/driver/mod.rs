@@ -1,0 +1,356 @@
+//! Runs the engine over the ports: a loop on `futures` alone, with no runtime and no clock of its own.
+
+mod ledger;
+mod log;
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Fuse, FusedFuture},
+    select_biased,
+    stream::FuturesUnordered,
+};
+
+use crate::{
+    engine::{Command, Engine, Input},
+    error::PortError,
+    ids::BoardId,
+    ports::{Backlog, Boards, Change, Changes, Channels, Claims, Clock, LookError, Planner},
+    record::PassRequest,
+    time::Timestamp,
+    verdict::{Detail, Verdict},
+};
+use ledger::LedgerQueue;
+
+/// How often the ledger is asked whether somebody else changed it (law D9).
+const DISTURBED_EVERY: Duration = Duration::from_secs(1);
+
+/// The world behind the engine.
+#[derive(Clone)]
+pub struct Ports {
+    /// The boards.
+    pub boards: Arc<dyn Boards>,
+    /// The ledger, planning.
+    pub planner: Arc<dyn Planner>,
+    /// The ledger, delivering.
+    pub claims: Arc<dyn Claims>,
+    /// The ledger, remembering.
+    pub backlog: Arc<dyn Backlog>,
+    /// The ways out.
+    pub channels: Arc<dyn Channels>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// When a run ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Only when it is stopped.
+    Stopped,
+    /// When so many boards were opened, or found unusable, and nothing is due any more.
+    Idle {
+        /// How many boards to wait for.
+        boards: usize,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing was left to do.
+    Idle,
+    /// It was stopped and everything under way had its outcome.
+    Drained,
+    /// It was stopped and the grace time ran out: what was under way is of unknown outcome.
+    Cut {
+        /// How many requests were cut.
+        in_flight: usize,
+    },
+}
+
+/// The loop.
+pub struct Driver {
+    engine: Engine,
+    ports: Ports,
+    tasks: FuturesUnordered<BoxFuture<'static, Done>>,
+    ledger: LedgerQueue,
+    timer: Fuse<BoxFuture<'static, ()>>,
+    boards_seen: usize,
+}
+
+/// What a task leaves: an input, or nothing but the end of a ledger operation.
+pub(crate) struct Done {
+    input: Option<Input>,
+    ledger_free: bool,
+}
+
+impl Done {
+    fn input(input: Input) -> Self {
+        Self {
+            input: Some(input),
+            ledger_free: false,
+        }
+    }
+}
+
+impl Driver {
+    /// A driver for an engine that was just made.
+    pub fn new(engine: Engine, ports: Ports) -> Self {
+        Self {
+            engine,
+            ports,
+            tasks: FuturesUnordered::new(),
+            ledger: LedgerQueue::default(),
+            timer: never(),
+            boards_seen: 0,
+        }
+    }
+
+    /// Runs until `until`, or until `stop` resolves and what is under way has ended or `grace` is over.
+    pub async fn run(
+        mut self,
+        mut changes: impl Changes,
+        until: Until,
+        stop: impl Future<Output = ()> + Send,
+        grace: Duration,
+    ) -> Ended {
+        let mut stop = Box::pin(stop).fuse();
+        let mut deadline = never();
+        let mut changes_open = true;
+        self.tasks.push(disturbed(&self.ports));
+        self.feed(Input::Start);
+        loop {
+            if stop.is_terminated() && self.is_drained() {
+                return Ended::Drained;
+            }
+            if let Until::Idle { boards } = until
+                && self.boards_seen >= boards
+                && self.is_drained()
+                && self.engine.is_idle(self.ports.clock.now())
+            {
+                return Ended::Idle;
+            }
+            let next = async {
+                if changes_open {
+                    changes.next().await
+                } else {
+                    std::future::pending().await
+                }
+            };
+            let mut next = Box::pin(next.fuse());
+            select_biased! {
+                () = stop => {
+                    self.feed(Input::Stop);
+                    let at = self.ports.clock.now().after(grace);
+                    deadline = sleep(&self.ports, at);
+                }
+                () = deadline => return Ended::Cut { in_flight: self.engine.in_flight() },
+                done = self.tasks.select_next_some() => {
+                    drop(next);
+                    self.done(done);
+                }
+                change = next => match change {
+                    Some(change) => {
+                        drop(next);
+                        if matches!(change, Change::Opened(_) | Change::Degraded(..)) {
+                            self.boards_seen = self.boards_seen.saturating_add(1);
+                        }
+                        self.feed(Input::Change(change));
+                    }
+                    None => {
+                        drop(next);
+                        changes_open = false;
+                    }
+                },
+                () = &mut self.timer => {
+                    drop(next);
+                    self.feed(Input::Tick);
+                }
+            }
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.engine.in_flight() == 0 && self.ledger.is_empty()
+    }
+
+    fn done(&mut self, done: Done) {
+        if done.ledger_free {
+            self.ledger.free();
+        }
+        match done.input {
+            // The question is asked again and again, and rarely answered yes.
+            Some(Input::Tick) => self.tasks.push(disturbed(&self.ports)),
+            Some(Input::Disturbed) => {
+                self.tasks.push(disturbed(&self.ports));
+                self.feed(Input::Disturbed);
+            }
+            Some(input) => self.feed(input),
+            None => {}
+        }
+        self.start_ledger();
+    }
+
+    fn feed(&mut self, input: Input) {
+        let commands = self.engine.handle(input, self.ports.clock.now());
+        for command in commands {
+            self.execute(command);
+        }
+        self.start_ledger();
+    }
+
+    fn start_ledger(&mut self) {
+        if let Some(task) = self.ledger.next(&self.ports) {
+            self.tasks.push(task);
+        }
+    }
+
+    fn execute(&mut self, command: Command) {
+        let ports = self.ports.clone();
+        let Err(command) = self.ledger.push(command) else {
+            return;
+        };
+        match *command {
+            Command::Read(board, request) => {
+                self.tasks
+                    .push(async move { Done::input(read(&ports, board, request).await) }.boxed());
+            }
+            Command::ChangeRows(board, changes) => self.tasks.push(
+                async move {
+                    let outcomes = ports.boards.change(board, changes.clone()).await;
+                    let results = match outcomes {
+                        Ok(outcomes) => changes.into_iter().zip(outcomes).collect(),
+                        Err(error) => {
+                            log::port_failed(&error, Some(board));
+                            Vec::new()
+                        }
+                    };
+                    Done::input(Input::RowsChanged { board, results })
+                }
+                .boxed(),
+            ),
+            Command::Send(claim, parcel) => self.tasks.push(
+                async move {
+                    let verdict = match ports.channels.get(parcel.destination.channel()) {
+                        Some(channel) => channel.send(&parcel).await,
+                        None => Verdict::Unreachable {
+                            detail: Detail::new("no such channel now"),
+                        },
+                    };
+                    Done::input(Input::Sent { claim, verdict })
+                }
+                .boxed(),
+            ),
+            Command::Look {
+                lane,
+                claim,
+                reference,
+            } => self.tasks.push(
+                async move {
+                    let session = match lane.destination() {
+                        crate::message::Destination::Session { session, .. } => session.clone(),
+                        crate::message::Destination::Chat { chat, .. } => chat.clone(),
+                    };
+                    let result = match ports.channels.get(lane.channel()) {
+                        Some(channel) => channel.look(&session, reference).await,
+                        None => Err(LookError::Unreachable(Detail::new("no such channel now"))),
+                    };
+                    Done::input(Input::Looked {
+                        lane,
+                        claim,
+                        result,
+                    })
+                }
+                .boxed(),
+            ),
+            Command::Probe(channel) => self.tasks.push(
+                async move {
+                    let verdict = match ports.channels.get(&channel) {
+                        Some(channel) => channel.probe().await,
+                        None => Verdict::Unreachable {
+                            detail: Detail::new("no such channel now"),
+                        },
+                    };
+                    Done::input(Input::Probed { channel, verdict })
+                }
+                .boxed(),
+            ),
+            Command::WakeMeAt(at) => self.timer = sleep(&ports, at),
+            Command::Tell(notice) => log::notice(&notice),
+            // The ledger's queue has taken these.
+            Command::LoadWork
+            | Command::Plan(_)
+            | Command::NoteRaised(_)
+            | Command::Intend(_)
+            | Command::Settle(_) => {}
+        }
+    }
+}
+
+async fn read(ports: &Ports, board: BoardId, request: PassRequest) -> Input {
+    let copies = async {
+        let pass = ports.boards.read(board, request).await?;
+        let mut tasks: Vec<String> = pass
+            .events
+            .iter()
+            .map(|event| &event.task)
+            .chain(pass.rows.iter().map(|row| &row.key.task))
+            .chain(pass.watched.iter().map(|(key, _)| &key.task))
+            .cloned()
+            .collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        let copies = match tasks.is_empty() {
+            true => Vec::new(),
+            false => ports.planner.copies(board, tasks).await?,
+        };
+        Ok::<_, PortError>((pass, copies))
+    };
+    match copies.await {
+        Ok((pass, copies)) => Input::PassRead {
+            board,
+            pass: Box::new(pass),
+            copies,
+        },
+        Err(error) => {
+            log::port_failed(&error, Some(board));
+            Input::ReadFailed(board)
+        }
+    }
+}
+
+/// Asks once, a while from now, whether somebody else changed the ledger.
+fn disturbed(ports: &Ports) -> BoxFuture<'static, Done> {
+    let ports = ports.clone();
+    async move {
+        ports
+            .clock
+            .sleep_until(ports.clock.now().after(DISTURBED_EVERY))
+            .await;
+        let disturbed = ports.backlog.disturbed().await.unwrap_or_else(|error| {
+            log::port_failed(&error, None);
+            false
+        });
+        Done::input(if disturbed {
+            Input::Disturbed
+        } else {
+            Input::Tick
+        })
+    }
+    .boxed()
+}
+
+fn sleep(ports: &Ports, at: Timestamp) -> Fuse<BoxFuture<'static, ()>> {
+    if at == Timestamp::NEVER {
+        return never();
+    }
+    let clock = ports.clock.clone();
+    let sleep: Pin<Box<dyn Future<Output = ()> + Send>> =
+        Box::pin(async move { clock.sleep_until(at).await });
+    sleep.fuse()
+}
+
+fn never() -> Fuse<BoxFuture<'static, ()>> {
+    Fuse::terminated()
+}

@@ -1,0 +1,634 @@
+//! What comes in: boards, passes, plans, and everything open in the ledger.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use super::{
+    Command, Engine, Notice,
+    state::{
+        BoardState, CLOCK_SLACK, Claim, Hold, Lane, LaneState, OpenLeg, PASS_EVENTS, Phase,
+        READ_RETRY, SWEEP_EVERY, Sub, Timer, Track, WATCH_ROWS,
+    },
+};
+use crate::{
+    ids::{BoardId, EventId, LegId, SubscriptionId},
+    leg::{Leg, LegKind},
+    message::{Destination, Parcel},
+    ownership,
+    plan::{self, Basis, Decision},
+    policy::World,
+    ports::Change,
+    record::{
+        BoardStart, Facts, OpenClaim, Owed, OwedLeg, Pass, PassRequest, Plan, Planned, RowChange,
+        RowOutcome, Sweep, Work,
+    },
+    subscription::{Life, SubKey, Subscription},
+    time::Timestamp,
+};
+
+impl Engine {
+    pub(super) fn change(&mut self, change: Change, now: Timestamp) {
+        match change {
+            Change::Board(board) => {
+                if let Some(state) = self.boards.get_mut(&board) {
+                    state.last_change = now;
+                    if !std::mem::replace(&mut state.commits_seen, true) {
+                        self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
+                    }
+                    self.read(board);
+                }
+            }
+            Change::Opened(start) => self.opened(start, now),
+            Change::Degraded(board, reason) => {
+                if let Some(state) = self.boards.get_mut(&board) {
+                    state.usable = false;
+                    state.busy = false;
+                }
+                self.out
+                    .push(Command::Tell(Notice::Degraded { board, reason }));
+            }
+            Change::World(world) => self.world_changed(world),
+        }
+    }
+
+    fn opened(&mut self, start: BoardStart, now: Timestamp) {
+        let (board, slug, incarnation) = (start.id, start.slug.clone(), start.incarnation);
+        // Another file behind the same path: no key or outcome of the old one counts (law B6).
+        let old: Vec<SubscriptionId> = self
+            .subs
+            .iter()
+            .filter(|(_, sub)| sub.board == board && sub.incarnation != incarnation)
+            .map(|(id, _)| *id)
+            .collect();
+        for sub in old {
+            self.forget_sub(sub);
+        }
+        self.boards.insert(board, BoardState::new(start));
+        self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
+        self.out.push(Command::Tell(Notice::Opened { board, slug }));
+        self.read(board);
+        self.touch_board(board);
+    }
+
+    fn world_changed(&mut self, world: World) {
+        self.world = world;
+        let boards: Vec<BoardId> = self.boards.keys().copied().collect();
+        for board in boards {
+            self.sweep(board);
+        }
+        self.touched.extend(self.lanes.keys().cloned());
+        let unknown: Vec<_> = self
+            .claims
+            .iter()
+            .filter(|(_, claim)| claim.phase == Phase::Unknown)
+            .map(|(id, _)| *id)
+            .collect();
+        for claim in unknown {
+            self.set_timer(Timer::Unknown(claim), Timestamp::default());
+        }
+    }
+
+    /// Reads a board now, or as soon as what is under way for it has ended.
+    pub(super) fn read(&mut self, board: BoardId) {
+        // The ledger's open work comes first: a pass must not be judged without it.
+        let ready = self.work_loaded;
+        let watch = self.watch(board);
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        if !state.usable {
+            return;
+        }
+        if state.busy || !ready {
+            state.again = true;
+            return;
+        }
+        state.busy = true;
+        state.again = false;
+        let sweeping = state.sweep != Sweep::No;
+        let request = PassRequest {
+            after: state.start.position.clone(),
+            sweep: std::mem::replace(&mut state.sweep, Sweep::No),
+            limit: PASS_EVENTS,
+            watch: if sweeping { watch } else { Vec::new() },
+        };
+        self.out.push(Command::Read(board, request));
+    }
+
+    /// A pass over everything unseen, whatever the position says (law F2).
+    pub(super) fn sweep(&mut self, board: BoardId) {
+        if let Some(state) = self.boards.get_mut(&board) {
+            state.sweep = Sweep::Above(EventId(0));
+            state.commits_seen = false;
+            self.read(board);
+        }
+    }
+
+    fn watch(&self, board: BoardId) -> Vec<SubKey> {
+        let subs = self.subs.values().filter(|sub| sub.board == board);
+        subs.take(WATCH_ROWS)
+            .map(|sub| sub.subscription.key.clone())
+            .collect()
+    }
+
+    pub(super) fn read_failed(&mut self, board: BoardId, now: Timestamp) {
+        if let Some(state) = self.boards.get_mut(&board) {
+            state.busy = false;
+            state.sweep = Sweep::Above(EventId(0));
+            state.read_failures = state.read_failures.saturating_add(1);
+            let pause = READ_RETRY.saturating_mul(state.read_failures.min(30));
+            self.set_timer(Timer::Read(board), now.after(pause));
+        }
+    }
+
+    pub(super) fn pass_read(
+        &mut self,
+        board: BoardId,
+        pass: &Pass,
+        copies: &[Subscription],
+        now: Timestamp,
+    ) {
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        state.read_failures = 0;
+        state.start.has_delivery_mode = pass.has_delivery_mode;
+        if pass.replaced.is_some() {
+            // The store reopens the file and tells of the new incarnation.
+            state.busy = false;
+            state.usable = false;
+            return;
+        }
+        let is_sweep_page = pass.sweep_from.is_some();
+        if let Some(above) = pass.sweep_from {
+            state.sweep = Sweep::Above(above);
+            state.again = true;
+        }
+        state.again |= pass.more;
+        let open: Vec<(SubKey, &Leg)> = self
+            .tracks
+            .values()
+            .flat_map(|track| track.legs.values())
+            .filter(|open| !open.bound)
+            .filter_map(|open| {
+                let sub = self.subs.get(&open.leg.subscription)?;
+                (sub.board == board).then(|| (sub.subscription.key.clone(), &open.leg))
+            })
+            .collect();
+        let basis = Basis {
+            board: &state.start,
+            policy: &self.policy,
+            world: &self.world,
+            now,
+        };
+        let decision = plan::decide(&basis, pass, copies, &open);
+        self.spoilt(board, pass);
+        if self.must_ask(board, pass, &decision, now) {
+            return;
+        }
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        // Rows seen for the first time may have unseen events below the tail: look for those too.
+        let new_rows = pass.rows.iter().any(|row| {
+            !copies
+                .iter()
+                .any(|copy| copy.key == row.key && copy.created_at == row.created_at)
+        });
+        if new_rows
+            && !is_sweep_page
+            && pass.events.len() < PASS_EVENTS
+            && pass.next.rowid > state.start.position.rowid
+        {
+            state.sweep = Sweep::Above(EventId(0));
+            state.again = true;
+        }
+        self.decided(board, pass, decision);
+    }
+
+    fn spoilt(&mut self, board: BoardId, pass: &Pass) {
+        for (key, reason) in &pass.spoilt {
+            let (key, reason) = (key.clone(), reason.clone());
+            self.out
+                .push(Command::Tell(Notice::Spoilt { board, key, reason }));
+        }
+        for row in pass.rows.iter().filter(|row| row.cursor > pass.newest) {
+            let (cursor, newest) = (row.cursor, pass.newest);
+            self.out.push(Command::Tell(Notice::CursorAhead {
+                board,
+                cursor,
+                newest,
+            }));
+        }
+    }
+
+    /// F4: never a mass expiry, and never a judgement by a clock that is wrong, without the operator.
+    fn must_ask(
+        &mut self,
+        board: BoardId,
+        pass: &Pass,
+        decision: &Decision,
+        now: Timestamp,
+    ) -> bool {
+        let ahead = now.after(CLOCK_SLACK);
+        let clock_behind = pass.events.iter().any(|event| event.created_at > ahead);
+        let many = decision.expired > self.policy.expire_without_asking;
+        if self.policy.accept || !(many || clock_behind) {
+            return false;
+        }
+        let Some(state) = self.boards.get_mut(&board) else {
+            return true;
+        };
+        state.busy = false;
+        state.again = false;
+        state.sweep = Sweep::Above(EventId(0));
+        if !std::mem::replace(&mut state.asked_accept, true) {
+            let events = if many { decision.expired } else { 0 };
+            self.out
+                .push(Command::Tell(Notice::NeedsAccept { board, events }));
+        }
+        self.set_timer(Timer::Read(board), now.after(SWEEP_EVERY));
+        true
+    }
+
+    fn decided(&mut self, board: BoardId, pass: &Pass, decision: Decision) {
+        let closed: Vec<LegId> = plan::closed(&decision).collect();
+        let Decision {
+            plan,
+            stamps,
+            unserved,
+            expired,
+        } = decision;
+        if expired > 0 {
+            self.out.push(Command::Tell(Notice::Expired {
+                board,
+                events: expired,
+            }));
+        }
+        for leg in closed {
+            self.forget_leg(leg);
+        }
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        if !unserved.is_empty() && unserved != state.unserved {
+            state.unserved.clone_from(&unserved);
+            self.out.push(Command::Tell(Notice::Unserved {
+                board,
+                rows: unserved,
+            }));
+        }
+        state.start.position = pass.next.clone();
+        let confirms = plan
+            .subscriptions
+            .iter()
+            .filter(|sub| sub.life == Life::Offered);
+        state.stamps = stamps
+            .into_iter()
+            .filter_map(|stamp| {
+                let RowChange::Stamp { key, .. } = &stamp else {
+                    return None;
+                };
+                let mut confirm = confirms.clone().find(|sub| sub.key == *key)?.clone();
+                confirm.life = Life::Live;
+                confirm.legs.clear();
+                Some((stamp, confirm))
+            })
+            .collect();
+        if plan.subscriptions.is_empty() && plan.closes.is_empty() {
+            // Nothing of ours happened: the position is kept in memory, not worth a write.
+            state.busy = false;
+            if state.again {
+                self.read(board);
+            }
+        } else {
+            self.out.push(Command::Plan(plan));
+        }
+    }
+
+    pub(super) fn planned(&mut self, board: BoardId, planned: Planned, now: Timestamp) {
+        for owed in planned.owed {
+            self.absorb(owed);
+        }
+        self.queue_raises(planned.raises, now);
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        state.busy = false;
+        let stamps: Vec<RowChange> = state
+            .stamps
+            .iter()
+            .map(|(stamp, _)| stamp.clone())
+            .collect();
+        state
+            .confirming
+            .extend(state.stamps.drain(..).map(|(_, confirm)| confirm));
+        if !stamps.is_empty() {
+            self.out.push(Command::ChangeRows(board, stamps));
+        }
+        if self.boards.get(&board).is_some_and(|state| state.again) {
+            self.read(board);
+        }
+    }
+
+    pub(super) fn plan_failed(&mut self, board: BoardId, now: Timestamp) {
+        if let Some(state) = self.boards.get_mut(&board) {
+            state.stamps.clear();
+        }
+        self.read_failed(board, now);
+    }
+
+    pub(super) fn rows_changed(
+        &mut self,
+        board: BoardId,
+        results: Vec<(RowChange, RowOutcome)>,
+        now: Timestamp,
+    ) {
+        let (stamps, others): (Vec<_>, Vec<_>) = results
+            .into_iter()
+            .partition(|(change, _)| matches!(change, RowChange::Stamp { .. }));
+        if stamps.is_empty() {
+            self.raises_done(board, others, now);
+            return;
+        }
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        let mut held = Vec::new();
+        for (change, outcome) in &stamps {
+            let RowChange::Stamp { key, .. } = change else {
+                continue;
+            };
+            let confirm = state.confirming.iter().position(|sub| sub.key == *key);
+            let Some(confirm) = confirm.map(|at| state.confirming.swap_remove(at)) else {
+                continue;
+            };
+            match outcome {
+                RowOutcome::Won => held.push(confirm),
+                // Somebody wrote the owner in between: look again.
+                RowOutcome::Lost => state.again = true,
+                RowOutcome::Gone => {}
+            }
+        }
+        if state.again {
+            state.sweep = Sweep::Above(EventId(0));
+        }
+        for confirm in &held {
+            for sub in self.subs.values_mut() {
+                if sub.board == board
+                    && sub.subscription.key == confirm.key
+                    && sub.subscription.created_at == confirm.created_at
+                {
+                    sub.subscription.life = Life::Live;
+                }
+            }
+        }
+        if held.is_empty() {
+            self.read(board);
+        } else if let Some(state) = self.boards.get_mut(&board) {
+            let plan = Plan {
+                board,
+                incarnation: state.start.incarnation,
+                position: state.start.position.clone(),
+                subscriptions: held,
+                closes: Vec::new(),
+            };
+            self.out.push(Command::Plan(plan));
+        }
+    }
+
+    /// Everything open in the ledger replaces what was held, except what is under way here.
+    pub(super) fn work(&mut self, work: Work, now: Timestamp) {
+        self.loading = false;
+        let first = !std::mem::replace(&mut self.work_loaded, true);
+        for (channel, from, to) in &work.aliases {
+            self.aliases.learn(channel, from, to);
+        }
+        let known: HashSet<LegId> = work
+            .owed
+            .iter()
+            .flat_map(|owed| &owed.legs)
+            .map(|owed| owed.leg.id)
+            .collect();
+        let stale: Vec<LegId> = self
+            .tracks
+            .values()
+            .flat_map(|track| track.legs.values())
+            .filter(|open| !open.bound && !known.contains(&open.leg.id))
+            .map(|open| open.leg.id)
+            .collect();
+        for leg in stale {
+            self.forget_leg(leg);
+        }
+        for owed in work.owed {
+            self.absorb(owed);
+        }
+        for claim in work.claims {
+            self.take_over(claim, now);
+        }
+        for pause in work.pauses {
+            self.pause(pause);
+        }
+        for (channel, session, at) in work.recent_wakes {
+            let lane = Lane::new(Destination::Session { channel, session });
+            let wakes = self.wakes.entry(lane).or_default();
+            if !wakes.contains(&at) {
+                wakes.push_back(at);
+            }
+        }
+        for (lane, state) in &mut self.lanes {
+            if state.hold == Hold::Reloading {
+                state.hold = Hold::Free;
+            }
+            self.touched.insert(lane.clone());
+        }
+        self.queue_raises(work.raises, now);
+        if first {
+            let boards: Vec<BoardId> = self.boards.keys().copied().collect();
+            for board in boards {
+                self.read(board);
+            }
+        }
+    }
+
+    /// A claim whose instance died: its outcome is unknown, its key and bytes are kept (law D9).
+    fn take_over(&mut self, open: OpenClaim, now: Timestamp) {
+        if self.claims.contains_key(&open.id) {
+            return;
+        }
+        let lane = Lane::new(open.destination.clone());
+        for leg in &open.legs {
+            if let Some(open) = self.open_leg_mut(*leg) {
+                open.bound = true;
+            }
+        }
+        let state = self
+            .lanes
+            .entry(lane.clone())
+            .or_insert_with(LaneState::new);
+        state.hold = Hold::Claimed(open.id);
+        self.set_timer(
+            Timer::Unknown(open.id),
+            now.max(open.at.after(self.policy.wake.settle)),
+        );
+        let claim = Claim {
+            lane,
+            legs: open.legs,
+            parcel: Parcel {
+                destination: open.destination,
+                key: open.key,
+                body: open.body,
+            },
+            reference: open.reference,
+            at: open.at,
+            phase: Phase::Unknown,
+            haunted: true,
+            seen_down: false,
+            tries: 0,
+            unsettled: None,
+        };
+        self.claims.insert(open.id, claim);
+    }
+
+    /// Takes the open legs of a subscription into memory.
+    fn absorb(&mut self, owed: Owed) {
+        let Owed {
+            board,
+            slug,
+            incarnation,
+            subscription,
+            legs,
+        } = owed;
+        let id = subscription.id;
+        if legs.is_empty() && !self.subs.contains_key(&id) {
+            return;
+        }
+        if self
+            .boards
+            .get(&board)
+            .is_some_and(|state| state.start.incarnation != incarnation)
+        {
+            return;
+        }
+        let sub = Sub {
+            board,
+            slug: slug.into(),
+            incarnation,
+            subscription,
+        };
+        self.subs.insert(id, sub);
+        for OwedLeg { leg, facts } in legs {
+            self.absorb_leg(id, leg, facts);
+        }
+    }
+
+    fn absorb_leg(&mut self, id: SubscriptionId, leg: Leg, facts: Facts) {
+        if let Some(open) = self.open_leg_mut(leg.id) {
+            // What is bound here is newer than what the ledger said.
+            if !open.bound {
+                open.leg = leg;
+            }
+            return;
+        }
+        let Some(lane) = self.lane_of(id, leg.kind, &facts) else {
+            return;
+        };
+        let (kind, event, leg_id) = (leg.kind, leg.event, leg.id);
+        let track = self.tracks.entry((id, kind)).or_insert_with(|| Track {
+            lane: lane.clone(),
+            legs: Default::default(),
+        });
+        let lane = track.lane.clone();
+        track.legs.insert(
+            event,
+            OpenLeg {
+                leg,
+                facts: Arc::new(facts),
+                bound: false,
+            },
+        );
+        self.legs.insert(leg_id, (id, kind, event));
+        let state = self
+            .lanes
+            .entry(lane.clone())
+            .or_insert_with(LaneState::new);
+        state.tracks.insert((id, kind));
+        self.touched.insert(lane);
+    }
+
+    /// Where a leg goes (laws W2, W3).
+    fn lane_of(&self, id: SubscriptionId, kind: LegKind, facts: &Facts) -> Option<Lane> {
+        let subscription = &self.subs.get(&id)?.subscription;
+        let key = &subscription.key;
+        let session = |raw: &str| {
+            let channel =
+                ownership::channel(crate::subscription::API_SERVER, true, &subscription.profile);
+            let session = self.aliases.resolve(&channel, raw);
+            Lane::new(Destination::Session { channel, session })
+        };
+        Some(match kind {
+            LegKind::Wake if key.is_api_server() => session(&key.chat),
+            LegKind::Wake => session(facts.session.as_deref()?),
+            LegKind::Ping => Lane::new(Destination::Chat {
+                channel: ownership::channel(&key.platform_name(), false, &subscription.profile),
+                chat: key.chat.clone(),
+                thread: key.thread.clone(),
+            }),
+        })
+    }
+
+    pub(super) fn open_leg_mut(&mut self, leg: LegId) -> Option<&mut OpenLeg> {
+        let (sub, kind, event) = *self.legs.get(&leg)?;
+        self.tracks.get_mut(&(sub, kind))?.legs.get_mut(&event)
+    }
+
+    pub(super) fn forget_leg(&mut self, leg: LegId) {
+        let Some((sub, kind, event)) = self.legs.remove(&leg) else {
+            return;
+        };
+        let Some(track) = self.tracks.get_mut(&(sub, kind)) else {
+            return;
+        };
+        track.legs.remove(&event);
+        self.touched.insert(track.lane.clone());
+        if track.legs.is_empty() {
+            if let Some(state) = self.lanes.get_mut(&track.lane) {
+                state.tracks.remove(&(sub, kind));
+            }
+            self.tracks.remove(&(sub, kind));
+            let other = match kind {
+                LegKind::Ping => LegKind::Wake,
+                LegKind::Wake => LegKind::Ping,
+            };
+            if !self.tracks.contains_key(&(sub, other)) {
+                self.subs.remove(&sub);
+            }
+        }
+    }
+
+    fn forget_sub(&mut self, sub: SubscriptionId) {
+        let legs: BTreeSet<LegId> = [LegKind::Ping, LegKind::Wake]
+            .iter()
+            .filter_map(|kind| self.tracks.get(&(sub, *kind)))
+            .flat_map(|track| track.legs.values())
+            .filter(|open| !open.bound)
+            .map(|open| open.leg.id)
+            .collect();
+        for leg in legs {
+            self.forget_leg(leg);
+        }
+    }
+
+    fn touch_board(&mut self, board: BoardId) {
+        let subs = self.subs.iter().filter(|(_, sub)| sub.board == board);
+        for (id, _) in subs {
+            for kind in [LegKind::Ping, LegKind::Wake] {
+                if let Some(track) = self.tracks.get(&(*id, kind)) {
+                    self.touched.insert(track.lane.clone());
+                }
+            }
+        }
+    }
+}

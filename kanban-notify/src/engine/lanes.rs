@@ -1,0 +1,465 @@
+//! From due legs to intents: order, exclusion, budgets, and the look before a wake (laws D4, D6, W4, W5).
+
+use std::time::Duration;
+
+use super::{
+    Command, Engine,
+    state::{ChannelState, Draft, Hold, Lane, OpenLeg, Timer},
+};
+use crate::{
+    backoff,
+    history::SessionView,
+    ids::{BoardId, ChannelName, EventId, LegId},
+    key::Member,
+    leg::{LegKind, LegState},
+    message::{Destination, Fact, Message},
+    ports::LookError,
+    record::{Intent, Plan, WAKE_BUDGET_WINDOW},
+    text::{ping, wake},
+    time::Timestamp,
+    verdict::Detail,
+};
+
+/// First and longest pause between two looks at a busy session.
+const LOOK_PACE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+/// Looks that may fail before a wake is sent without having seen the session.
+const FAILED_LOOKS: u32 = 3;
+
+impl Engine {
+    /// Lets a lane go on, as far as it can now.
+    pub(super) fn try_lane(&mut self, lane: Lane, now: Timestamp) {
+        let Some(state) = self.lanes.get(&lane) else {
+            return;
+        };
+        if self.stopping || state.hold != Hold::Free {
+            return;
+        }
+        if state.tracks.is_empty() {
+            self.lanes.remove(&lane);
+            return;
+        }
+        let not_before = state.not_before;
+        let Some(due) = self.next_due(&lane) else {
+            return;
+        };
+        let at = due.max(not_before).max(self.budget(&lane, now));
+        if at > now {
+            self.set_timer(Timer::Lane(lane), at);
+            return;
+        }
+        let Some(ability) = self.world.channels.get(lane.channel()).copied() else {
+            return;
+        };
+        if !self.take_slot(&lane, now) {
+            return;
+        }
+        if lane.is_session() && ability.readable {
+            let Some(state) = self.lanes.get_mut(&lane) else {
+                return;
+            };
+            state.hold = Hold::Looking;
+            let reference = state.failed_reference.clone();
+            self.out.push(Command::Look {
+                lane,
+                claim: None,
+                reference,
+            });
+        } else {
+            self.draft(lane, now);
+        }
+    }
+
+    /// When the first leg of a lane may be claimed; `None` when none may.
+    fn next_due(&self, lane: &Lane) -> Option<Timestamp> {
+        let state = self.lanes.get(lane)?;
+        let heads = state.tracks.iter().filter_map(|track| self.head(track));
+        heads.map(|open| open.leg.due_at).min()
+    }
+
+    /// The head of a track, when it is claimable: order within a track is never broken (law D4).
+    fn head(&self, track: &(crate::ids::SubscriptionId, LegKind)) -> Option<&OpenLeg> {
+        let board = self.subs.get(&track.0)?.board;
+        if !self.boards.get(&board).is_some_and(|state| state.usable) {
+            return None;
+        }
+        let (_, open) = self.tracks.get(track)?.legs.first_key_value()?;
+        (!open.bound && open.leg.state.is_claimable()).then_some(open)
+    }
+
+    /// When the session may be woken again (law W5).
+    fn budget(&mut self, lane: &Lane, now: Timestamp) -> Timestamp {
+        if !lane.is_session() {
+            return now;
+        }
+        let policy = &self.policy.wake;
+        let Some(wakes) = self.wakes.get_mut(lane) else {
+            return now;
+        };
+        while wakes
+            .front()
+            .is_some_and(|at| now.since(*at) >= WAKE_BUDGET_WINDOW)
+        {
+            wakes.pop_front();
+        }
+        let mut at = now;
+        if let Some(last) = wakes.back() {
+            at = at.max(last.after(policy.min_interval));
+        }
+        let most = usize::try_from(policy.max_per_hour.max(1)).unwrap_or(usize::MAX);
+        if wakes.len() >= most
+            && let Some(oldest) = wakes.get(wakes.len().saturating_sub(most))
+        {
+            at = at.max(oldest.after(WAKE_BUDGET_WINDOW));
+        }
+        at
+    }
+
+    /// Takes a place among the requests in flight (law D6); false when the lane has to wait.
+    pub(super) fn take_slot(&mut self, lane: &Lane, now: Timestamp) -> bool {
+        let total = self.in_flight();
+        let all_full = total >= self.policy.concurrency_total;
+        let limit = self.policy.concurrency;
+        let channel = self
+            .channels
+            .entry(lane.channel().clone())
+            .or_insert_with(|| ChannelState::new(limit));
+        if let Some(pause) = &channel.pause {
+            let until = pause.until;
+            if until > now || pause.credential {
+                channel.waiting.insert(lane.clone());
+                let name = lane.channel().clone();
+                if !channel.probing {
+                    self.set_timer(Timer::Channel(name), until);
+                }
+                return false;
+            }
+            channel.pause = None;
+        }
+        if all_full || channel.in_flight >= channel.limit {
+            channel.waiting.insert(lane.clone());
+            return false;
+        }
+        channel.in_flight = channel.in_flight.saturating_add(1);
+        true
+    }
+
+    /// Gives the place back and lets the next lanes go on.
+    pub(super) fn release_slot(&mut self, name: &ChannelName) {
+        if let Some(channel) = self.channels.get_mut(name) {
+            channel.in_flight = channel.in_flight.saturating_sub(1);
+        }
+        // The total may have been what kept others waiting: each channel lets as many go as have room.
+        for channel in self.channels.values_mut() {
+            let room = channel.limit.saturating_sub(channel.in_flight);
+            for _ in 0..room {
+                let Some(lane) = channel.waiting.pop_first() else {
+                    break;
+                };
+                self.touched.insert(lane);
+            }
+        }
+    }
+
+    /// What a look before a wake showed (laws W3, W4, W8).
+    pub(super) fn looked_before(
+        &mut self,
+        lane: Lane,
+        result: Result<SessionView, LookError>,
+        now: Timestamp,
+    ) {
+        let Some(state) = self.lanes.get_mut(&lane) else {
+            return;
+        };
+        if state.hold != Hold::Looking {
+            return;
+        }
+        state.hold = Hold::Free;
+        let busy_wait = self.policy.wake.busy_wait;
+        let view = match result {
+            Ok(view) => view,
+            Err(LookError::Unsupported) => return self.draft(lane, now),
+            Err(LookError::Unreachable(_)) => {
+                state.soft = state.soft.saturating_add(1);
+                let pause = backoff::pause(self.policy.backoff, state.soft, lane.seed(), None);
+                return self.rest(&lane, now.after(pause));
+            }
+            Err(LookError::Failed(_)) => {
+                state.looks = state.looks.saturating_add(1);
+                if state.looks > FAILED_LOOKS {
+                    return self.draft(lane, now);
+                }
+                let pause = backoff::pause(LOOK_PACE, state.looks, lane.seed(), None);
+                return self.rest(&lane, now.after(pause));
+            }
+        };
+        if let Some(moved) = self.follow(&lane, &view) {
+            // The session goes on under another name: its own lane decides.
+            self.release_slot(lane.channel());
+            self.touched.insert(moved);
+            return;
+        }
+        if !view.exists && !self.policy.wake.create_unknown_session {
+            self.release_slot(lane.channel());
+            return self.park_due(
+                &lane,
+                &Detail::new("the server does not know the session"),
+                now,
+            );
+        }
+        let Some(state) = self.lanes.get_mut(&lane) else {
+            return;
+        };
+        let running = view.open_since.is_some_and(|since| {
+            !view.open_is_reference && now.since(since) < self.policy.wake.longest_turn
+        });
+        if running {
+            let since = *state.busy_since.get_or_insert(now);
+            if now.since(since) < busy_wait {
+                state.looks = state.looks.saturating_add(1);
+                let pause = backoff::pause(LOOK_PACE, state.looks, lane.seed(), None);
+                return self.rest(&lane, now.after(pause).min(since.after(busy_wait)));
+            }
+        }
+        self.draft(lane, now);
+    }
+
+    /// Frees the lane's slot and tries it again at `at`.
+    fn rest(&mut self, lane: &Lane, at: Timestamp) {
+        if let Some(state) = self.lanes.get_mut(lane) {
+            state.not_before = at;
+        }
+        self.release_slot(lane.channel());
+        self.set_timer(Timer::Lane(lane.clone()), at);
+    }
+
+    /// Learns a session's new name and moves the lane's tracks there; the new lane, if it moved.
+    pub(super) fn follow(&mut self, lane: &Lane, view: &SessionView) -> Option<Lane> {
+        let Destination::Session { channel, session } = lane.destination() else {
+            return None;
+        };
+        let to = view.session.as_deref().filter(|to| to != session)?;
+        if !self.learn_alias(channel, session, to) {
+            return None;
+        }
+        let moved = Lane::new(Destination::Session {
+            channel: channel.clone(),
+            session: self.aliases.resolve(channel, session),
+        });
+        self.move_tracks(lane, &moved);
+        Some(moved)
+    }
+
+    pub(super) fn learn_alias(&mut self, channel: &ChannelName, from: &str, to: &str) -> bool {
+        let learnt = self.aliases.learn(channel, from, to);
+        if learnt {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            self.out
+                .push(Command::Tell(super::Notice::Rotated { from, to }));
+        }
+        learnt
+    }
+
+    /// Moves every track with nothing bound from one lane to another.
+    pub(super) fn move_tracks(&mut self, from: &Lane, to: &Lane) {
+        let Some(state) = self.lanes.get_mut(from) else {
+            return;
+        };
+        let all = std::mem::take(&mut state.tracks);
+        let (bound, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|key| {
+            let legs = self.tracks.get(key).map(|track| &track.legs);
+            legs.is_some_and(|legs| legs.values().any(|open| open.bound))
+        });
+        if let Some(state) = self.lanes.get_mut(from) {
+            state.tracks.extend(bound);
+        }
+        let target = self
+            .lanes
+            .entry(to.clone())
+            .or_insert_with(super::LaneState::new);
+        for key in free {
+            target.tracks.insert(key);
+            if let Some(track) = self.tracks.get_mut(&key) {
+                track.lane = to.clone();
+            }
+        }
+        self.touched.insert(to.clone());
+    }
+
+    /// Ends every due leg of a lane unsent, in the dead letters.
+    fn park_due(&mut self, lane: &Lane, reason: &Detail, now: Timestamp) {
+        let due = self.gather(lane, now);
+        for leg in due {
+            let Some((sub, ..)) = self.legs.get(&leg) else {
+                continue;
+            };
+            let Some(board) = self.subs.get(sub).map(|sub| sub.board) else {
+                continue;
+            };
+            let Some(state) = self.boards.get(&board) else {
+                continue;
+            };
+            let plan = Plan {
+                board,
+                incarnation: state.start.incarnation,
+                position: state.start.position.clone(),
+                subscriptions: Vec::new(),
+                closes: vec![(leg, LegState::Parked, reason.clone())],
+            };
+            self.out.push(Command::Tell(super::Notice::Parked {
+                leg,
+                reason: reason.clone(),
+            }));
+            self.out.push(Command::Plan(plan));
+            self.forget_leg(leg);
+        }
+    }
+
+    /// The legs that a claim for this lane may carry now, oldest first.
+    ///
+    /// A chat gets one event a message (law D5); a session as many as there are (law W5), each
+    /// subscription's in its order.
+    fn gather(&self, lane: &Lane, now: Timestamp) -> Vec<LegId> {
+        let Some(state) = self.lanes.get(lane) else {
+            return Vec::new();
+        };
+        let mut runs: Vec<Vec<&OpenLeg>> = Vec::new();
+        for track in &state.tracks {
+            if self.head(track).is_none() {
+                continue;
+            }
+            let Some(track) = self.tracks.get(track) else {
+                continue;
+            };
+            let run = track.legs.values().take_while(|open| {
+                !open.bound && open.leg.state.is_claimable() && open.leg.due_at <= now
+            });
+            runs.push(run.collect());
+        }
+        let mut legs: Vec<(Timestamp, BoardId, EventId, &OpenLeg)> = Vec::new();
+        for run in runs {
+            // A board's clock may step back; the order within a subscription is that of its events.
+            let mut at = Timestamp::default();
+            for open in run {
+                at = at.max(open.facts.at);
+                let board = self
+                    .subs
+                    .get(&open.leg.subscription)
+                    .map_or(BoardId(0), |s| s.board);
+                legs.push((at, board, open.leg.event, open));
+            }
+        }
+        legs.sort_by_key(|(at, board, event, _)| (*at, *board, *event));
+        let Some((.., first)) = legs.first() else {
+            return Vec::new();
+        };
+        if !lane.is_session() || first.leg.tally.alone {
+            return vec![first.leg.id];
+        }
+        let epoch_marks = first.leg.tally.repeat;
+        legs.iter()
+            // One that must travel alone ends the list: what is behind it may be of its subscription.
+            .take_while(|(.., open)| !open.leg.tally.alone && open.leg.tally.repeat == epoch_marks)
+            .map(|(.., open)| open.leg.id)
+            .collect()
+    }
+
+    /// Forms an intent of what is due, or lets the lane rest when there is nothing any more.
+    fn draft(&mut self, lane: Lane, now: Timestamp) {
+        let Some(intent) = self.intent(&lane, now) else {
+            self.release_slot(lane.channel());
+            if let Some(state) = self.lanes.get_mut(&lane) {
+                state.hold = Hold::Free;
+            }
+            if let Some(due) = self.next_due(&lane)
+                && due > now
+            {
+                self.set_timer(Timer::Lane(lane), due);
+            }
+            return;
+        };
+        if let Some(state) = self.lanes.get_mut(&lane) {
+            state.hold = Hold::Drafted;
+            state.busy_since = None;
+            state.looks = 0;
+        }
+        for leg in &intent.legs {
+            if let Some(open) = self.open_leg_mut(*leg) {
+                open.bound = true;
+            }
+        }
+        self.drafts.insert(
+            intent.draft,
+            Draft {
+                lane,
+                legs: intent.legs.clone(),
+            },
+        );
+        self.out.push(Command::Intend(intent));
+    }
+
+    fn intent(&mut self, lane: &Lane, now: Timestamp) -> Option<Intent> {
+        let ids = self.gather(lane, now);
+        let mut events = Vec::new();
+        let mut members = Vec::new();
+        for id in &ids {
+            let (sub_id, kind, event) = *self.legs.get(id)?;
+            let sub = self.subs.get(&sub_id)?;
+            let open = self.tracks.get(&(sub_id, kind))?.legs.get(&event)?;
+            events.push((open.facts.clone(), sub.slug.clone(), open.leg.tally));
+            members.push(Member {
+                board: sub.board,
+                incarnation: sub.incarnation,
+                subscription: sub_id,
+                event,
+                kind,
+                epoch: open.leg.tally.epoch,
+            });
+        }
+        let (first_facts, first_slug, tally) = events.first()?;
+        let destination = lane.destination();
+        let sealed = |named: usize| {
+            self.identity
+                .seal(destination, members.get(..named).unwrap_or(&members))
+        };
+        let (text, named) = if lane.is_session() {
+            let told: Vec<_> = events
+                .iter()
+                .map(|(facts, slug, _)| (facts.as_ref(), slug.as_ref()))
+                .collect();
+            let reference = |named| sealed(named).reference;
+            let wake = wake::text(&told, reference, tally.repeat, self.policy.wake.max_bytes);
+            (wake.text, wake.named)
+        } else {
+            (ping::text(first_facts, first_slug, tally.repeat), 1)
+        };
+        let seal = sealed(named);
+        let facts = events.iter().take(named).map(|(facts, slug, _)| Fact {
+            board: slug.to_string(),
+            task: facts.task.clone(),
+            event: facts.event.0,
+            kind: facts.kind.name(),
+        });
+        let message = Message {
+            text,
+            facts: facts.collect(),
+            possible_repeat: tally.repeat,
+        };
+        let draft = self.next_draft;
+        self.next_draft = self.next_draft.wrapping_add(1);
+        Some(Intent {
+            draft,
+            lane: lane.name(),
+            destination: destination.clone(),
+            legs: ids.into_iter().take(named).collect(),
+            key: seal.key,
+            reference: if lane.is_session() {
+                seal.reference
+            } else {
+                String::new()
+            },
+            message,
+            body: String::new(),
+            at: now,
+        })
+    }
+}

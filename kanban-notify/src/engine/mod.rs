@@ -1,0 +1,339 @@
+//! The delivery engine: inputs in, commands out, no I/O, no clock (laws D, W).
+//!
+//! [`Engine::handle`] takes one input and the time and returns what is to be done. Everything durable is
+//! in the ledger; what the engine holds is what is open. So every crash point is a sequence of inputs.
+
+mod claims;
+mod intake;
+mod lanes;
+mod notice;
+mod raises;
+mod state;
+mod unknown;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+pub use notice::Notice;
+pub use state::Lane;
+
+use crate::{
+    history::SessionView,
+    ids::{EventId, SubscriptionId},
+};
+use crate::{
+    ids::{BoardId, ChannelName, ClaimId, LegId},
+    key::Identity,
+    leg::LegKind,
+    message::Parcel,
+    policy::{Policy, World},
+    ports::{Change, LookError},
+    record::{
+        Intent, IntentResult, Pass, PassRequest, Plan, Planned, Raise, RowChange, RowOutcome,
+        Settlement, Work,
+    },
+    session::Aliases,
+    subscription::Subscription,
+    time::Timestamp,
+    verdict::Verdict,
+};
+use state::{BoardState, ChannelState, Claim, Draft, LaneState, Sub, Timer, Track};
+
+/// What the engine is told.
+#[derive(Debug)]
+pub enum Input {
+    /// The first input: everything open in the ledger is wanted.
+    Start,
+    /// News from the world.
+    Change(Change),
+    /// A pass was read, with the copies of its tasks' subscriptions.
+    PassRead {
+        /// The board.
+        board: BoardId,
+        /// What was seen.
+        pass: Box<Pass>,
+        /// The ledger's copies.
+        copies: Vec<Subscription>,
+    },
+    /// A pass could not be read.
+    ReadFailed(BoardId),
+    /// A plan is durable.
+    Planned {
+        /// The board.
+        board: BoardId,
+        /// What the ledger made of it.
+        planned: Planned,
+    },
+    /// A plan could not be recorded.
+    PlanFailed(BoardId),
+    /// Rows of a board were changed, or not.
+    RowsChanged {
+        /// The board.
+        board: BoardId,
+        /// Each change with its outcome; empty when nothing could be written.
+        results: Vec<(RowChange, RowOutcome)>,
+    },
+    /// Everything open in the ledger.
+    Work(Box<Work>),
+    /// It could not be read.
+    WorkFailed,
+    /// The ledger was changed by somebody else, or an instance died (law D9).
+    Disturbed,
+    /// Intents were recorded, or not.
+    Intended(Vec<(Intent, IntentResult)>),
+    /// Intents could not be recorded.
+    IntendFailed(Vec<Intent>),
+    /// A request ended.
+    Sent {
+        /// The claim.
+        claim: ClaimId,
+        /// How.
+        verdict: Verdict,
+    },
+    /// A look ended.
+    Looked {
+        /// The lane that was looked at.
+        lane: Lane,
+        /// The unknown claim it was for; `None` before a wake.
+        claim: Option<ClaimId>,
+        /// What was seen.
+        result: Result<SessionView, LookError>,
+    },
+    /// A channel's credential was checked.
+    Probed {
+        /// The channel.
+        channel: ChannelName,
+        /// The answer.
+        verdict: Verdict,
+    },
+    /// Outcomes are durable.
+    Settled {
+        /// The outcomes.
+        settlements: Vec<Settlement>,
+        /// Cursors that may follow.
+        raises: Vec<Raise>,
+    },
+    /// Outcomes could not be recorded; they are known all the same and must not be sent again.
+    SettleFailed(Vec<Settlement>),
+    /// A timer may have come due.
+    Tick,
+    /// No new claims from now on.
+    Stop,
+}
+
+/// What the engine wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Read everything open in the ledger.
+    LoadWork,
+    /// Read a pass, then the copies of its tasks' subscriptions.
+    Read(BoardId, PassRequest),
+    /// Record a plan.
+    Plan(Plan),
+    /// Change rows of a board.
+    ChangeRows(BoardId, Vec<RowChange>),
+    /// Note in the ledger what became of raised cursors.
+    NoteRaised(Vec<(Raise, RowOutcome)>),
+    /// Record an intent.
+    Intend(Intent),
+    /// Send a recorded claim.
+    Send(ClaimId, Parcel),
+    /// Look into a session.
+    Look {
+        /// The lane.
+        lane: Lane,
+        /// The unknown claim it is for, if any.
+        claim: Option<ClaimId>,
+        /// The reference to look for.
+        reference: Option<String>,
+    },
+    /// Check a channel's credential.
+    Probe(ChannelName),
+    /// Record an outcome.
+    Settle(Settlement),
+    /// Send [`Input::Tick`] at this time.
+    WakeMeAt(Timestamp),
+    /// Tell people.
+    Tell(Notice),
+}
+
+/// The engine. Cheap to make; [`Input::Start`] sets it going.
+#[derive(Debug)]
+pub struct Engine {
+    policy: Policy,
+    identity: Identity,
+    world: World,
+    boards: BTreeMap<BoardId, BoardState>,
+    subs: HashMap<SubscriptionId, Sub>,
+    tracks: BTreeMap<(SubscriptionId, LegKind), Track>,
+    legs: HashMap<LegId, (SubscriptionId, LegKind, EventId)>,
+    lanes: BTreeMap<Lane, LaneState>,
+    channels: BTreeMap<ChannelName, ChannelState>,
+    drafts: HashMap<u64, Draft>,
+    claims: BTreeMap<ClaimId, Claim>,
+    aliases: Aliases,
+    /// When each session was woken lately (law W5).
+    wakes: HashMap<Lane, VecDeque<Timestamp>>,
+    timers: BTreeSet<(Timestamp, Timer)>,
+    timer_of: HashMap<Timer, Timestamp>,
+    touched: BTreeSet<Lane>,
+    next_draft: u64,
+    work_loaded: bool,
+    loading: bool,
+    stopping: bool,
+    told_timer: Option<Timestamp>,
+    out: Vec<Command>,
+}
+
+impl Engine {
+    /// An engine that knows nothing yet.
+    pub fn new(policy: Policy, identity: Identity, world: World) -> Self {
+        Self {
+            policy,
+            identity,
+            world,
+            boards: BTreeMap::new(),
+            subs: HashMap::new(),
+            tracks: BTreeMap::new(),
+            legs: HashMap::new(),
+            lanes: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            drafts: HashMap::new(),
+            claims: BTreeMap::new(),
+            aliases: Aliases::default(),
+            wakes: HashMap::new(),
+            timers: BTreeSet::new(),
+            timer_of: HashMap::new(),
+            touched: BTreeSet::new(),
+            next_draft: 0,
+            work_loaded: false,
+            loading: false,
+            stopping: false,
+            told_timer: None,
+            out: Vec::new(),
+        }
+    }
+
+    /// Takes one input at `now`; returns what is to be done, in order.
+    pub fn handle(&mut self, input: Input, now: Timestamp) -> Vec<Command> {
+        match input {
+            Input::Start | Input::Disturbed => self.load_work(),
+            Input::Change(change) => self.change(change, now),
+            Input::PassRead {
+                board,
+                pass,
+                copies,
+            } => self.pass_read(board, &pass, &copies, now),
+            Input::ReadFailed(board) => self.read_failed(board, now),
+            Input::Planned { board, planned } => self.planned(board, planned, now),
+            Input::PlanFailed(board) => self.plan_failed(board, now),
+            Input::RowsChanged { board, results } => self.rows_changed(board, results, now),
+            Input::Work(work) => self.work(*work, now),
+            Input::WorkFailed => self.work_failed(now),
+            Input::Intended(results) => self.intended(results, now),
+            Input::IntendFailed(intents) => self.intend_failed(intents, now),
+            Input::Sent { claim, verdict } => self.sent(claim, &verdict, now),
+            Input::Looked {
+                lane,
+                claim: None,
+                result,
+            } => self.looked_before(lane, result, now),
+            Input::Looked {
+                claim: Some(claim),
+                result,
+                ..
+            } => {
+                self.looked_for(claim, result, now);
+            }
+            Input::Probed { channel, verdict } => self.probed(&channel, &verdict, now),
+            Input::Settled {
+                settlements,
+                raises,
+            } => self.settled(settlements, raises, now),
+            Input::SettleFailed(settlements) => self.settle_failed(settlements, now),
+            Input::Tick => {}
+            Input::Stop => self.stopping = true,
+        }
+        self.fire_timers(now);
+        while let Some(lane) = self.touched.pop_first() {
+            self.try_lane(lane, now);
+        }
+        self.tell_timer();
+        std::mem::take(&mut self.out)
+    }
+
+    /// Whether nothing is under way and nothing is due at `now`: `once` ends then.
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        self.work_loaded
+            && !self.loading
+            && self.drafts.is_empty()
+            && self.claims.values().all(|claim| !claim.is_busy())
+            && self.lanes.values().all(|lane| !lane.is_busy())
+            && self.boards.values().all(BoardState::is_idle)
+            && self.timers.first().is_none_or(|(at, _)| *at > now)
+    }
+
+    /// How many requests are under way.
+    pub fn in_flight(&self) -> usize {
+        self.channels
+            .values()
+            .map(|channel| channel.in_flight)
+            .sum()
+    }
+
+    fn load_work(&mut self) {
+        if !self.loading {
+            self.loading = true;
+            self.out.push(Command::LoadWork);
+        }
+    }
+
+    fn work_failed(&mut self, now: Timestamp) {
+        self.loading = false;
+        self.set_timer(Timer::Work, now.after(state::LEDGER_RETRY));
+    }
+
+    fn fire_timers(&mut self, now: Timestamp) {
+        while let Some((at, _)) = self.timers.first() {
+            if *at > now {
+                break;
+            }
+            let Some((_, timer)) = self.timers.pop_first() else {
+                break;
+            };
+            self.timer_of.remove(&timer);
+            match timer {
+                Timer::Work => self.load_work(),
+                Timer::Lane(lane) => {
+                    self.touched.insert(lane);
+                }
+                Timer::Read(board) => self.read(board),
+                Timer::Sweep(board) => self.sweep(board),
+                Timer::Raise(board) => self.flush_raises(board, now),
+                Timer::Unknown(claim) => self.unknown_step(claim, now),
+                Timer::Resettle(claim) => self.resettle(claim),
+                Timer::Channel(channel) => self.channel_due(&channel),
+            }
+        }
+    }
+
+    /// Sets a timer; an earlier one for the same purpose stays, its firing looks again.
+    fn set_timer(&mut self, timer: Timer, at: Timestamp) {
+        if let Some(old) = self.timer_of.get(&timer).copied() {
+            if old <= at {
+                return;
+            }
+            self.timers.remove(&(old, timer.clone()));
+        }
+        self.timer_of.insert(timer.clone(), at);
+        self.timers.insert((at, timer));
+    }
+
+    fn tell_timer(&mut self) {
+        let next = self.timers.first().map(|(at, _)| *at);
+        if next != self.told_timer {
+            self.told_timer = next;
+            self.out
+                .push(Command::WakeMeAt(next.unwrap_or(Timestamp::NEVER)));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What the engine holds in memory: only what is open.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
+    leg::Leg,
+    message::{Destination, Parcel},
+    ownership::Why,
+    record::{BoardStart, Facts, Pause, Raise, RowChange, Settlement, SubscriptionPlan, Sweep},
+    subscription::Subscription,
+    time::Timestamp,
+};
+
+/// How long a failed write to the ledger rests before it is tried again.
+pub(super) const LEDGER_RETRY: Duration = Duration::from_millis(500);
+/// How long a failed read of a board rests.
+pub(super) const READ_RETRY: Duration = Duration::from_secs(1);
+/// How often a board with commits is swept (law F2).
+pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// Least time between two transactions on a board that others write to (law B4).
+pub(super) const RAISE_PACE: Duration = Duration::from_millis(50);
+/// Most rows in one transaction on a board (law B4).
+pub(super) const RAISE_ROWS: usize = 256;
+/// Events in one pass.
+pub(super) const PASS_EVENTS: usize = 512;
+/// Watched rows in one sweep.
+pub(super) const WATCH_ROWS: usize = 1_024;
+/// How long a lane rests that another instance holds.
+pub(super) const FOREIGN_RETRY: Duration = Duration::from_millis(500);
+/// How far the newest event may lie in our future before the clock is not believed (law F4).
+pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(300);
+
+/// A destination as far as order and exclusion go: one claim in flight for each (law D4).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane(pub(super) Destination);
+
+impl Lane {
+    /// The lane of a destination; a session's lane is that of the session it has become (law W3).
+    pub fn new(destination: Destination) -> Self {
+        Self(destination)
+    }
+
+    /// Where it leads.
+    pub fn destination(&self) -> &Destination {
+        &self.0
+    }
+
+    /// The channel.
+    pub fn channel(&self) -> &ChannelName {
+        self.0.channel()
+    }
+
+    /// The name in the ledger and in logs.
+    pub fn name(&self) -> String {
+        match &self.0 {
+            Destination::Chat {
+                channel,
+                chat,
+                thread,
+            } if thread.is_empty() => {
+                format!("{channel} {chat}")
+            }
+            Destination::Chat {
+                channel,
+                chat,
+                thread,
+            } => format!("{channel} {chat} #{thread}"),
+            Destination::Session { channel, session } => format!("{channel} {session}"),
+        }
+    }
+
+    pub(super) fn is_session(&self) -> bool {
+        matches!(self.0, Destination::Session { .. })
+    }
+
+    /// Decides the spread of back-offs: no two lanes keep step.
+    pub(super) fn seed(&self) -> u64 {
+        // FNV-1a: stable across runs, which the standard hasher does not promise.
+        self.name()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+    }
+}
+
+/// Purposes of timers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Timer {
+    Work,
+    Lane(Lane),
+    Read(BoardId),
+    Sweep(BoardId),
+    Raise(BoardId),
+    Unknown(ClaimId),
+    Resettle(ClaimId),
+    Channel(ChannelName),
+}
+
+/// One open board.
+#[derive(Debug)]
+pub(super) struct BoardState {
+    pub(super) start: BoardStart,
+    pub(super) usable: bool,
+    /// A read or a plan of its is under way.
+    pub(super) busy: bool,
+    /// Read again as soon as it is not busy.
+    pub(super) again: bool,
+    pub(super) sweep: Sweep,
+    pub(super) commits_seen: bool,
+    /// The last commit of somebody, for the settler's pace.
+    pub(super) last_change: Timestamp,
+    /// Stamps to be made when the plan under way is durable, with what they confirm.
+    pub(super) stamps: Vec<(RowChange, SubscriptionPlan)>,
+    pub(super) confirming: Vec<SubscriptionPlan>,
+    pub(super) raises: BTreeMap<SubscriptionId, Raise>,
+    pub(super) raising: Vec<Raise>,
+    pub(super) next_write: Timestamp,
+    pub(super) unserved: BTreeMap<(Why, String), usize>,
+    pub(super) asked_accept: bool,
+    pub(super) read_failures: u32,
+}
+
+impl BoardState {
+    pub(super) fn new(start: BoardStart) -> Self {
+        Self {
+            start,
+            usable: true,
+            busy: false,
+            again: false,
+            sweep: Sweep::Above(EventId(0)),
+            commits_seen: true,
+            last_change: Timestamp::default(),
+            stamps: Vec::new(),
+            confirming: Vec::new(),
+            raises: BTreeMap::new(),
+            raising: Vec::new(),
+            next_write: Timestamp::default(),
+            unserved: BTreeMap::new(),
+            asked_accept: false,
+            read_failures: 0,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        !self.usable
+            || !(self.busy
+                || self.again
+                || !self.confirming.is_empty()
+                || !self.stamps.is_empty()
+                || !self.raises.is_empty()
+                || !self.raising.is_empty())
+    }
+}
+
+/// A subscription with open legs.
+#[derive(Debug)]
+pub(super) struct Sub {
+    pub(super) board: BoardId,
+    pub(super) slug: Arc<str>,
+    pub(super) incarnation: Incarnation,
+    pub(super) subscription: Subscription,
+}
+
+/// The open legs of one subscription and kind: delivered in order (law D4).
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) lane: Lane,
+    pub(super) legs: BTreeMap<EventId, OpenLeg>,
+}
+
+/// An open leg.
+#[derive(Debug)]
+pub(super) struct OpenLeg {
+    pub(super) leg: Leg,
+    pub(super) facts: Arc<Facts>,
+    /// In a draft or a claim of ours.
+    pub(super) bound: bool,
+}
+
+/// What holds a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    Free,
+    /// A look before a wake is under way.
+    Looking,
+    /// An intent is being recorded.
+    Drafted,
+    /// A claim is in flight, or its outcome is unknown.
+    Claimed(ClaimId),
+    /// Legs turned out not to be ours: the ledger is being read again.
+    Reloading,
+}
+
+/// One lane with open legs.
+#[derive(Debug)]
+pub(super) struct LaneState {
+    pub(super) tracks: BTreeSet<(SubscriptionId, crate::leg::LegKind)>,
+    pub(super) hold: Hold,
+    pub(super) not_before: Timestamp,
+    /// Since when its session has been seen busy.
+    pub(super) busy_since: Option<Timestamp>,
+    /// Looks before a wake that failed or saw a running turn, in a row.
+    pub(super) looks: u32,
+    /// The reference of the last wake whose turn is known to have failed: its open row means nothing.
+    pub(super) failed_reference: Option<String>,
+    /// Attempts in a row that had no effect and were no failure.
+    pub(super) soft: u32,
+}
+
+impl LaneState {
+    pub(super) fn new() -> Self {
+        Self {
+            tracks: BTreeSet::new(),
+            hold: Hold::Free,
+            not_before: Timestamp::default(),
+            busy_since: None,
+            looks: 0,
+            failed_reference: None,
+            soft: 0,
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self.hold, Hold::Looking | Hold::Drafted | Hold::Reloading)
+    }
+}
+
+/// One channel's traffic.
+#[derive(Debug)]
+pub(super) struct ChannelState {
+    pub(super) in_flight: usize,
+    /// How many may be in flight now: halved by a busy receiver, grown by deliveries (law D6).
+    pub(super) limit: usize,
+    pub(super) waiting: BTreeSet<Lane>,
+    pub(super) pause: Option<Pause>,
+    pub(super) probing: bool,
+    pub(super) failed_probes: u32,
+}
+
+impl ChannelState {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            in_flight: 0,
+            limit: limit.max(1),
+            waiting: BTreeSet::new(),
+            pause: None,
+            probing: false,
+            failed_probes: 0,
+        }
+    }
+}
+
+/// An intent on its way into the ledger.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) lane: Lane,
+    pub(super) legs: Vec<LegId>,
+}
+
+/// A recorded claim.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) lane: Lane,
+    pub(super) legs: Vec<LegId>,
+    pub(super) parcel: Parcel,
+    pub(super) reference: String,
+    pub(super) at: Timestamp,
+    pub(super) phase: Phase,
+    /// An earlier attempt may have had its effect: a refusal now does not dissolve the claim.
+    pub(super) haunted: bool,
+    /// The server was seen down after the send: no turn from before is running any more.
+    pub(super) seen_down: bool,
+    /// Looks and resends so far while unknown.
+    pub(super) tries: u32,
+    /// An outcome that waits for the ledger.
+    pub(super) unsettled: Option<Settlement>,
+}
+
+impl Claim {
+    pub(super) fn is_busy(&self) -> bool {
+        !matches!(self.phase, Phase::Unknown)
+    }
+}
+
+/// Where a claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its request is under way.
+    Sending,
+    /// Its outcome is on its way into the ledger.
+    Settling,
+    /// Its outcome is unknown; the next step comes by a timer.
+    Unknown,
+    /// A look for its reference is under way.
+    Looking,
+}

@@ -22,8 +22,7 @@ pub fn pause(
 fn spread(span: Duration, random: u64) -> Duration {
     let quarter = span / 4;
     let steps = u32::try_from(random % 1_001).unwrap_or(0);
-    span.saturating_sub(quarter)
-        .saturating_add(quarter.saturating_mul(2) / 1_000 * steps)
+    span.saturating_sub(quarter).saturating_add(quarter.saturating_mul(2) / 1_000 * steps)
 }
 
 /// SplitMix64's finaliser: every input bit reaches every output bit.

@@ -51,18 +51,12 @@ impl Kind {
 
     /// The kind named `name` on a board.
     pub fn parse(name: &str) -> Self {
-        Self::READ
-            .iter()
-            .find(|(_, n)| *n == name)
-            .map_or(Self::Other, |(kind, _)| *kind)
+        Self::READ.iter().find(|(_, n)| *n == name).map_or(Self::Other, |(kind, _)| *kind)
     }
 
     /// The name on a board; `other` for kinds that are none of ours.
     pub fn name(self) -> &'static str {
-        Self::READ
-            .iter()
-            .find(|(kind, _)| *kind == self)
-            .map_or("other", |(_, name)| name)
+        Self::READ.iter().find(|(kind, _)| *kind == self).map_or("other", |(_, name)| name)
     }
 
     /// Whether a person is told of this kind.
@@ -72,10 +66,7 @@ impl Kind {
 
     /// Whether an agent is woken by this kind, unless configured otherwise.
     pub fn wakes(self) -> bool {
-        !matches!(
-            self,
-            Self::Status | Self::Archived | Self::Unblocked | Self::Other
-        )
+        !matches!(self, Self::Status | Self::Archived | Self::Unblocked | Self::Other)
     }
 }
 
@@ -110,11 +101,7 @@ impl Event {
             hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(part.as_bytes());
         }
-        hash.finalize()
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -18,9 +18,7 @@ pub const NAME_CHARS: usize = 48;
 /// The facts of `event`; `task` is `None` when its row is gone already.
 pub fn facts(event: &Event, task: Option<&Task>) -> Facts {
     let payload = Payload::parse(event.payload.as_deref());
-    let title = task
-        .map(|task| clean::one_line(&task.title, TITLE_CHARS))
-        .unwrap_or_default();
+    let title = task.map(|task| clean::one_line(&task.title, TITLE_CHARS)).unwrap_or_default();
     Facts {
         event: event.id,
         kind: event.kind,
@@ -28,9 +26,7 @@ pub fn facts(event: &Event, task: Option<&Task>) -> Facts {
         title,
         assignee: task.and_then(|task| name(task.assignee.as_deref())),
         handoff: handoff(event.kind, &payload, task),
-        session: task
-            .and_then(|task| task.session_id.clone())
-            .filter(|id| !id.trim().is_empty()),
+        session: task.and_then(|task| task.session_id.clone()).filter(|id| !id.trim().is_empty()),
         notes: notes(event.kind, &payload, task),
         at: event.created_at,
         print: event.print(),
@@ -68,9 +64,7 @@ fn notes(kind: Kind, payload: &Payload, task: Option<&Task>) -> Vec<(String, Str
         Kind::TimedOut => {
             // A budget's end has no limit in seconds; a limit of 0 s would be a lie.
             let limit = payload.number("limit_seconds").filter(|limit| limit != "0");
-            let budget = payload
-                .number("budget_used")
-                .zip(payload.number("budget_max"));
+            let budget = payload.number("budget_used").zip(payload.number("budget_max"));
             match (limit, budget) {
                 (Some(limit), _) => note("limit_seconds", Some(limit)),
                 (None, Some((used, max))) => note("budget", Some(format!("{used} of {max}"))),
@@ -96,8 +90,7 @@ fn notes(kind: Kind, payload: &Payload, task: Option<&Task>) -> Vec<(String, Str
 }
 
 fn name(text: Option<&str>) -> Option<String> {
-    text.map(|text| clean::one_line(text, NAME_CHARS))
-        .filter(|name| !name.is_empty())
+    text.map(|text| clean::one_line(text, NAME_CHARS)).filter(|name| !name.is_empty())
 }
 
 /// A payload read leniently: what is not an object has no fields.
@@ -105,10 +98,7 @@ struct Payload(Value);
 
 impl Payload {
     fn parse(text: Option<&str>) -> Self {
-        Self(
-            text.and_then(|text| serde_json::from_str(text).ok())
-                .unwrap_or(Value::Null),
-        )
+        Self(text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null))
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -124,10 +114,7 @@ impl Payload {
     }
 
     fn number(&self, key: &str) -> Option<String> {
-        self.0
-            .get(key)
-            .and_then(Value::as_i64)
-            .map(|number| number.to_string())
+        self.0.get(key).and_then(Value::as_i64).map(|number| number.to_string())
     }
 }
 
@@ -150,54 +137,27 @@ mod tests {
 
     #[test]
     fn report_4_a_broken_payload_is_an_absent_one() {
-        for payload in [
-            None,
-            Some("{not json"),
-            Some("[1]"),
-            Some(r#"{"summary":5}"#),
-        ] {
+        for payload in [None, Some("{not json"), Some("[1]"), Some(r#"{"summary":5}"#)] {
             assert_eq!(of(Kind::Completed, payload, None).handoff, None);
         }
     }
 
     #[test]
     fn the_summary_wins_over_the_result() {
-        let task = Task {
-            result: Some("\n\nresult\nmore".into()),
-            ..Task::default()
-        };
-        let both = of(
-            Kind::Completed,
-            Some(r#"{"summary":"sum\nx"}"#),
-            Some(&task),
-        );
+        let task = Task { result: Some("\n\nresult\nmore".into()), ..Task::default() };
+        let both = of(Kind::Completed, Some(r#"{"summary":"sum\nx"}"#), Some(&task));
         assert_eq!(both.handoff.as_deref(), Some("sum"));
-        assert_eq!(
-            of(Kind::Completed, None, Some(&task)).handoff.as_deref(),
-            Some("result")
-        );
+        assert_eq!(of(Kind::Completed, None, Some(&task)).handoff.as_deref(), Some("result"));
     }
 
     #[test]
     fn a_timeout_never_tells_of_zero_seconds() {
         let limit = |payload, task: Option<&Task>| of(Kind::TimedOut, Some(payload), task).notes;
         let pair = |k: &str, v: &str| vec![(k.to_owned(), v.to_owned())];
-        assert_eq!(
-            limit(r#"{"limit_seconds":60}"#, None),
-            pair("limit_seconds", "60")
-        );
-        assert_eq!(
-            limit(r#"{"budget_used":9,"budget_max":9}"#, None),
-            pair("budget", "9 of 9")
-        );
-        let task = Task {
-            max_runtime_seconds: Some(30),
-            ..Task::default()
-        };
-        assert_eq!(
-            limit(r#"{"limit_seconds":0}"#, Some(&task)),
-            pair("limit_seconds", "30")
-        );
+        assert_eq!(limit(r#"{"limit_seconds":60}"#, None), pair("limit_seconds", "60"));
+        assert_eq!(limit(r#"{"budget_used":9,"budget_max":9}"#, None), pair("budget", "9 of 9"));
+        let task = Task { max_runtime_seconds: Some(30), ..Task::default() };
+        assert_eq!(limit(r#"{"limit_seconds":0}"#, Some(&task)), pair("limit_seconds", "30"));
         assert_eq!(limit("{}", None), vec![]);
     }
 }

@@ -66,10 +66,7 @@ impl HistoryFold {
     pub fn new(reference: Option<&str>) -> Self {
         Self {
             reference: reference.map(str::to_owned),
-            view: SessionView {
-                exists: true,
-                ..SessionView::default()
-            },
+            view: SessionView { exists: true, ..SessionView::default() },
             in_ours: false,
         }
     }
@@ -80,24 +77,15 @@ impl HistoryFold {
             self.view.oldest = row.at;
         }
         let answer = row.role == Role::Assistant && !row.calls_tools && !row.text.trim().is_empty();
-        self.view.open_since = if answer {
-            None
-        } else {
-            row.at.or(Some(Timestamp::default()))
-        };
+        self.view.open_since = if answer { None } else { row.at.or(Some(Timestamp::default())) };
         match row.role {
             Role::User if is_prompt_within_a_turn(row.text) => {}
             Role::User => {
-                self.in_ours = self
-                    .reference
-                    .as_deref()
-                    .is_some_and(|wanted| row.text.contains(wanted));
+                self.in_ours =
+                    self.reference.as_deref().is_some_and(|wanted| row.text.contains(wanted));
                 // The same bytes posted again leave a second row; an answer to either counts.
                 if self.in_ours && !self.view.reference.is_some_and(|seen| seen.answered) {
-                    self.view.reference = Some(ReferenceSeen {
-                        answered: false,
-                        at: row.at,
-                    });
+                    self.view.reference = Some(ReferenceSeen { answered: false, at: row.at });
                 }
             }
             Role::Assistant if answer && self.in_ours => {
@@ -131,12 +119,7 @@ mod tests {
         let mut fold = HistoryFold::new(reference);
         for ((role, text, calls_tools), at) in rows.iter().zip(1..) {
             let at = Some(Timestamp::from_secs(at));
-            fold.push(&HistoryRow {
-                role: *role,
-                text,
-                calls_tools: *calls_tools,
-                at,
-            });
+            fold.push(&HistoryRow { role: *role, text, calls_tools: *calls_tools, at });
         }
         fold.finish(Some("s".into()))
     }
@@ -165,9 +148,7 @@ mod tests {
     #[test]
     fn w6_an_answer_counts_for_the_question_before_it() {
         let answered = |rows: &[(Role, &str, bool)]| {
-            view(Some("kgw:1"), rows)
-                .reference
-                .map(|seen| seen.answered)
+            view(Some("kgw:1"), rows).reference.map(|seen| seen.answered)
         };
         assert_eq!(answered(&[Q, A]), None);
         assert_eq!(answered(&[Q, A, WAKE]), Some(false));

@@ -26,10 +26,7 @@ impl Identity {
     pub fn seal(&self, destination: &Destination, members: &[Member]) -> Seal {
         Seal {
             key: format!("kgw-{}", self.hash("key", destination, members, 16)),
-            reference: format!(
-                "{REFERENCE_PREFIX}{}",
-                self.hash("ref", destination, members, 10)
-            ),
+            reference: format!("{REFERENCE_PREFIX}{}", self.hash("ref", destination, members, 10)),
         }
     }
 
@@ -52,11 +49,7 @@ impl Identity {
         part(label);
         part(&self.gateway);
         match destination {
-            Destination::Chat {
-                channel,
-                chat,
-                thread,
-            } => {
+            Destination::Chat { channel, chat, thread } => {
                 part("chat");
                 part(channel.as_str());
                 part(chat);
@@ -81,18 +74,13 @@ impl Identity {
             }
         }
         let tag = mac.finalize().into_bytes();
-        tag.iter()
-            .take(bytes)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        tag.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
 impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Identity")
-            .field("gateway", &self.gateway)
-            .finish_non_exhaustive()
+        f.debug_struct("Identity").field("gateway", &self.gateway).finish_non_exhaustive()
     }
 }
 
@@ -142,10 +130,7 @@ mod tests {
     }
 
     fn session(name: &str) -> Destination {
-        Destination::Session {
-            channel: ChannelName::api_server("default"),
-            session: name.into(),
-        }
+        Destination::Session { channel: ChannelName::api_server("default"), session: name.into() }
     }
 
     #[test]
@@ -157,20 +142,8 @@ mod tests {
             us.seal(&session("b"), &[member(1)]),
             us.seal(&session("a"), &[member(2)]),
             us.seal(&session("a"), &[member(1), member(2)]),
-            us.seal(
-                &session("a"),
-                &[Member {
-                    epoch: 1,
-                    ..member(1)
-                }],
-            ),
-            us.seal(
-                &session("a"),
-                &[Member {
-                    incarnation: Incarnation(2),
-                    ..member(1)
-                }],
-            ),
+            us.seal(&session("a"), &[Member { epoch: 1, ..member(1) }]),
+            us.seal(&session("a"), &[Member { incarnation: Incarnation(2), ..member(1) }]),
             Identity::new("h".into(), b"secret".to_vec()).seal(&session("a"), &[member(1)]),
             Identity::new("g".into(), b"other".to_vec()).seal(&session("a"), &[member(1)]),
         ];

@@ -26,9 +26,7 @@ impl LegKind {
 
     /// From the name in the ledger.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Ping, Self::Wake]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [Self::Ping, Self::Wake].into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -96,26 +96,16 @@ pub fn our_profile<'a>(owner: &'a str, ours: &str) -> Option<&'a str> {
     if owner == ours {
         return Some("default");
     }
-    owner
-        .strip_prefix(ours)?
-        .strip_prefix('.')
-        .filter(|profile| !profile.is_empty())
+    owner.strip_prefix(ours)?.strip_prefix('.').filter(|profile| !profile.is_empty())
 }
 
 /// The channel that serves a row of this platform and profile.
 pub fn channel(platform: &str, is_api: bool, profile: &str) -> ChannelName {
-    if is_api {
-        ChannelName::api_server(profile)
-    } else {
-        ChannelName(platform.to_owned())
-    }
+    if is_api { ChannelName::api_server(profile) } else { ChannelName(platform.to_owned()) }
 }
 
 fn reachable(profile: String, platform: &str, is_api: bool, world: &World) -> Result<String, Why> {
-    if world
-        .channels
-        .contains_key(&channel(platform, is_api, &profile))
-    {
+    if world.channels.contains_key(&channel(platform, is_api, &profile)) {
         Ok(profile)
     } else if is_api {
         Err(Why::NoServer)
@@ -148,12 +138,8 @@ mod tests {
 
     fn world() -> World {
         let mut world = World::default();
-        world
-            .channels
-            .insert(ChannelName::api_server("default"), Ability::default());
-        world
-            .channels
-            .insert(ChannelName("console".into()), Ability::default());
+        world.channels.insert(ChannelName::api_server("default"), Ability::default());
+        world.channels.insert(ChannelName("console".into()), Ability::default());
         world
     }
 
@@ -183,9 +169,7 @@ mod tests {
     fn o1_rows_with_our_name_are_ours_on_any_file() {
         for owner in ["kanban-gateway", "kanban-gateway.default"] {
             for has_mode in [true, false] {
-                let ours = Ownership::Ours {
-                    profile: "default".into(),
-                };
+                let ours = Ownership::Ours { profile: "default".into() };
                 assert_eq!(judge(&row(" API_Server ", Some(owner)), has_mode), ours);
             }
         }
@@ -198,46 +182,25 @@ mod tests {
     fn o1_a_live_hermes_keeps_its_platforms_and_a_dead_one_does_not() {
         let mut world = world();
         let console = row("console", Some("default"));
-        let ours = Ownership::Ours {
-            profile: "default".into(),
-        };
-        assert_eq!(
-            decide(&console, None, true, &Policy::default(), &world),
-            ours
-        );
-        world
-            .hermes
-            .entry("console".into())
-            .or_default()
-            .insert("default".into());
+        let ours = Ownership::Ours { profile: "default".into() };
+        assert_eq!(decide(&console, None, true, &Policy::default(), &world), ours);
+        world.hermes.entry("console".into()).or_default().insert("default".into());
         let kept = Ownership::ReadOnly(Why::HermesServes);
-        assert_eq!(
-            decide(&console, None, true, &Policy::default(), &world),
-            kept
-        );
+        assert_eq!(decide(&console, None, true, &Policy::default(), &world), kept);
         world.alongside.insert("console".into());
-        assert_eq!(
-            decide(&console, None, true, &Policy::default(), &world),
-            ours
-        );
+        assert_eq!(decide(&console, None, true, &Policy::default(), &world), ours);
     }
 
     #[test]
     fn o6_a_profile_without_a_server_is_served_by_nobody() {
         let theirs = row("api_server", Some("kanban-gateway.p9"));
         assert_eq!(judge(&theirs, true), Ownership::ReadOnly(Why::NoServer));
-        assert_eq!(
-            judge(&row("imessage", None), true),
-            Ownership::ReadOnly(Why::NoChannel)
-        );
+        assert_eq!(judge(&row("imessage", None), true), Ownership::ReadOnly(Why::NoChannel));
     }
 
     #[test]
     fn a_row_that_wants_only_a_turn_where_there_are_none_is_reported() {
-        let wake = Row {
-            mode: Mode::Wake,
-            ..row("console", None)
-        };
+        let wake = Row { mode: Mode::Wake, ..row("console", None) };
         assert_eq!(judge(&wake, true), Ownership::ReadOnly(Why::NothingToSend));
     }
 }

@@ -27,6 +27,16 @@ pub struct Basis<'a> {
     pub world: &'a World,
     /// The wall clock.
     pub now: Timestamp,
+    /// Rows above this rowid come with all their unseen events; `None` when every row does (a sweep).
+    pub complete_above: Option<i64>,
+}
+
+impl Basis<'_> {
+    /// Whether a row's first judgement may be made from this pass: a tail shows only what is new, and
+    /// what is older than a judgement is never looked at again (law F3).
+    fn may_judge_first(&self, row: &Row) -> bool {
+        self.complete_above.is_none_or(|rowid| row.rowid > rowid)
+    }
 }
 
 /// What a pass leads to.
@@ -40,6 +50,8 @@ pub struct Decision {
     pub unserved: BTreeMap<(Why, String), usize>,
     /// Events that are too old to be delivered (law F4).
     pub expired: usize,
+    /// Whether a row was seen that only a sweep can judge.
+    pub needs_sweep: bool,
 }
 
 /// Decides about a pass. `copies` are the ledger's copies for the pass's tasks, `open` the open legs of
@@ -62,6 +74,7 @@ pub fn decide(
         stamps: Vec::new(),
         unserved: BTreeMap::new(),
         expired: 0,
+        needs_sweep: false,
     };
     let mut by_task: HashMap<&str, Vec<&Event>> = HashMap::new();
     for event in &pass.events {
@@ -70,25 +83,14 @@ pub fn decide(
     let events_of = |task: &str| by_task.get(task).map(Vec::as_slice).unwrap_or_default();
 
     for row in &pass.rows {
-        let copy = copies
-            .iter()
-            .find(|c| c.key == row.key && c.created_at == row.created_at);
+        let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
         let task = tasks.get(row.key.task.as_str()).copied();
-        decide_row(
-            basis,
-            row,
-            copy,
-            events_of(&row.key.task),
-            task,
-            &mut decision,
-        );
+        decide_row(basis, row, copy, events_of(&row.key.task), task, &mut decision);
     }
     // Copies whose row is not there any more (law O3): the tail has seen their tasks' events just now.
     for copy in copies {
-        let present = pass
-            .rows
-            .iter()
-            .any(|r| r.key == copy.key && r.created_at == copy.created_at);
+        let present =
+            pass.rows.iter().any(|r| r.key == copy.key && r.created_at == copy.created_at);
         let events = events_of(&copy.key.task);
         if !present && !events.is_empty() && matches!(copy.life, Life::Live | Life::Offered) {
             decide_vanished(basis, copy, events, &tasks, &mut decision);
@@ -108,34 +110,26 @@ fn decide_row(
     task: Option<&Task>,
     decision: &mut Decision,
 ) {
-    let Basis {
-        board,
-        policy,
-        world,
-        ..
-    } = basis;
+    let Basis { board, policy, world, .. } = basis;
     let (profile, stamp) =
         match ownership::decide(row, copy, board.has_delivery_mode, policy, world) {
             Ownership::Ours { profile } => (profile, None),
             Ownership::Adopt { profile, stamp } => (profile, Some(stamp)),
             Ownership::ReadOnly(why) => {
-                *decision
-                    .unserved
-                    .entry((why, row.key.platform_name()))
-                    .or_default() += 1;
+                *decision.unserved.entry((why, row.key.platform_name())).or_default() += 1;
                 return;
             }
         };
+    if copy.is_none() && !basis.may_judge_first(row) {
+        decision.needs_sweep = true;
+        return;
+    }
     let adopted = match (&stamp, copy) {
         (Some(_), _) => Some(PreviousOwner(row.owner.clone())),
         (None, Some(copy)) => copy.adopted.clone(),
         (None, None) => None,
     };
-    let life = if stamp.is_some() {
-        Life::Offered
-    } else {
-        Life::Live
-    };
+    let life = if stamp.is_some() { Life::Offered } else { Life::Live };
     if let Some(to) = stamp {
         decision.stamps.push(RowChange::Stamp {
             key: row.key.clone(),
@@ -147,21 +141,10 @@ fn decide_row(
     let api = row.key.is_api_server();
     let channel = ownership::channel(&row.key.platform_name(), api, &profile);
     if !world.channels.contains_key(&channel) {
-        *decision
-            .unserved
-            .entry((Why::NoServer, row.key.platform_name()))
-            .or_default() += 1;
+        *decision.unserved.entry((Why::NoServer, row.key.platform_name())).or_default() += 1;
         if copy.is_none() || copy.is_some_and(|copy| copy.life != life) {
             let seen = copy.map_or(row.cursor, |copy| copy.seen);
-            push_row(
-                decision,
-                row,
-                profile,
-                adopted,
-                life,
-                (row.cursor, seen),
-                Vec::new(),
-            );
+            push_row(decision, row, profile, adopted, life, (row.cursor, seen), Vec::new());
         }
         return;
     }
@@ -174,15 +157,7 @@ fn decide_row(
         None => baseline.max(row.cursor),
     };
     let (legs, seen) = legs_for(basis, row, &events_above(events, floor), task, decision);
-    push_row(
-        decision,
-        row,
-        profile,
-        adopted,
-        life,
-        (baseline, seen.max(floor)),
-        legs,
-    );
+    push_row(decision, row, profile, adopted, life, (baseline, seen.max(floor)), legs);
 }
 
 /// F3: a cursor above 0 alone decides; at 0, what is older than the row's second is history.
@@ -191,20 +166,11 @@ fn baseline(row: &Row, events: &[&Event]) -> EventId {
         return row.cursor;
     }
     let old = |event: &&&Event| event.created_at.secs() < row.created_at.secs();
-    events
-        .iter()
-        .filter(old)
-        .map(|event| event.id)
-        .max()
-        .unwrap_or_default()
+    events.iter().filter(old).map(|event| event.id).max().unwrap_or_default()
 }
 
 fn events_above<'a>(events: &[&'a Event], floor: EventId) -> Vec<&'a Event> {
-    events
-        .iter()
-        .copied()
-        .filter(|event| event.id > floor)
-        .collect()
+    events.iter().copied().filter(|event| event.id > floor).collect()
 }
 
 fn push_row(
@@ -241,41 +207,21 @@ fn legs_for(
     let mut legs = Vec::new();
     for event in events {
         let facts = facts::facts(event, task);
-        for kind in needs(
-            basis.policy,
-            &row.key,
-            row.mode,
-            event.kind,
-            facts.session.is_some(),
-        ) {
+        for kind in needs(basis.policy, &row.key, row.mode, event.kind, facts.session.is_some()) {
             let old = basis.now.since(event.created_at) > basis.policy.max_age;
             let (state, reason) = match target_fault(&row.key, kind) {
                 Some(fault) => (LegState::Parked, Detail::new(fault)),
-                None if old => (
-                    LegState::Expired,
-                    Detail::new("older than max_age when first seen"),
-                ),
+                None if old => {
+                    (LegState::Expired, Detail::new("older than max_age when first seen"))
+                }
                 None => (LegState::Planned, Detail::default()),
             };
             decision.expired += usize::from(state == LegState::Expired);
             let planned_at = basis.now;
-            legs.push(NewLeg {
-                facts: facts.clone(),
-                kind,
-                state,
-                reason,
-                planned_at,
-            });
+            legs.push(NewLeg { facts: facts.clone(), kind, state, reason, planned_at });
         }
     }
-    (
-        legs,
-        events
-            .iter()
-            .map(|event| event.id)
-            .max()
-            .unwrap_or_default(),
-    )
+    (legs, events.iter().map(|event| event.id).max().unwrap_or_default())
 }
 
 /// Which legs an event of `kind` needs for a row (laws W1, W2).
@@ -289,11 +235,7 @@ pub fn needs(
     let wakes = kind.wakes() && policy.wake.kinds.contains(&kind);
     if key.is_api_server() {
         // On api_server the wake is the delivery in every mode; no text is ever sent there.
-        return if wakes {
-            vec![LegKind::Wake]
-        } else {
-            Vec::new()
-        };
+        return if wakes { vec![LegKind::Wake] } else { Vec::new() };
     }
     let mut legs = Vec::new();
     if kind.pings() && mode != Mode::Wake {
@@ -354,10 +296,7 @@ fn decide_watched(
     open: &[(SubKey, &Leg)],
     decision: &mut Decision,
 ) {
-    for (_, leg) in open
-        .iter()
-        .filter(|(k, leg)| k == key && leg.state.is_claimable())
-    {
+    for (_, leg) in open.iter().filter(|(k, leg)| k == key && leg.state.is_claimable()) {
         let Some(copy) = copies.iter().find(|copy| copy.id == leg.subscription) else {
             continue;
         };
@@ -380,10 +319,7 @@ fn decide_watched(
             _ => Some((LegState::Cancelled, "the subscription ended")),
         };
         if let Some((state, reason)) = close {
-            decision
-                .plan
-                .closes
-                .push((leg.id, state, Detail::new(reason)));
+            decision.plan.closes.push((leg.id, state, Detail::new(reason)));
         }
     }
 }

@@ -19,12 +19,8 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let mut world = World::default();
-        world
-            .channels
-            .insert(ChannelName::api_server("default"), Ability::default());
-        world
-            .channels
-            .insert(ChannelName("console".into()), Ability::default());
+        world.channels.insert(ChannelName::api_server("default"), Ability::default());
+        world.channels.insert(ChannelName("console".into()), Ability::default());
         let board = BoardStart {
             id: BoardId(1),
             slug: "default".into(),
@@ -32,11 +28,7 @@ impl Fixture {
             position: Position::default(),
             has_delivery_mode: false,
         };
-        Self {
-            board,
-            policy: Policy::default(),
-            world,
-        }
+        Self { board, policy: Policy::default(), world }
     }
 
     fn decide(&self, pass: &Pass, copies: &[Subscription], open: &[(SubKey, &Leg)]) -> Decision {
@@ -45,6 +37,7 @@ impl Fixture {
             policy: &self.policy,
             world: &self.world,
             now: Timestamp::from_secs(NOW),
+            complete_above: None,
         };
         decide(&basis, pass, copies, open)
     }
@@ -98,18 +91,12 @@ fn event(id: i64, kind: Kind, age: i64) -> Event {
 }
 
 fn pass(events: Vec<Event>, rows: Vec<Row>) -> Pass {
-    Pass {
-        events,
-        rows,
-        ..Pass::default()
-    }
+    Pass { events, rows, ..Pass::default() }
 }
 
 fn legs(decision: &Decision) -> Vec<(i64, LegKind, LegState)> {
     let subs = decision.plan.subscriptions.iter();
-    subs.flat_map(|sub| &sub.legs)
-        .map(|l| (l.facts.event.0, l.kind, l.state))
-        .collect()
+    subs.flat_map(|sub| &sub.legs).map(|l| (l.facts.event.0, l.kind, l.state)).collect()
 }
 
 #[test]
@@ -126,10 +113,7 @@ fn f3_history_before_the_subscription_is_not_told() {
     // The same second is delivered: boards keep whole seconds.
     assert_eq!(
         legs(&decision),
-        [
-            (2, LegKind::Wake, LegState::Planned),
-            (3, LegKind::Wake, LegState::Planned)
-        ]
+        [(2, LegKind::Wake, LegState::Planned), (3, LegKind::Wake, LegState::Planned)]
     );
     assert_eq!(decision.plan.subscriptions[0].baseline, EventId(1));
     assert_eq!(decision.plan.subscriptions[0].seen, EventId(3));
@@ -150,10 +134,7 @@ fn f3_a_cursor_above_zero_alone_decides() {
 #[test]
 fn f4_what_is_too_old_is_expired_and_counted() {
     let old = i64::try_from(Policy::default().max_age.as_secs()).unwrap() + 1;
-    let pass = pass(
-        vec![event(2, Kind::Completed, old)],
-        vec![row("api_server", "s", 1)],
-    );
+    let pass = pass(vec![event(2, Kind::Completed, old)], vec![row("api_server", "s", 1)]);
     let decision = Fixture::new().decide(&pass, &[], &[]);
     assert_eq!(legs(&decision), [(2, LegKind::Wake, LegState::Expired)]);
     assert_eq!(decision.expired, 1);
@@ -164,10 +145,7 @@ fn o2_adoption_records_the_previous_owner_before_the_stamp() {
     let mut theirs = row("api_server", "s", 0);
     theirs.owner = Some("work".into());
     let mut fixture = Fixture::new();
-    fixture
-        .world
-        .channels
-        .insert(ChannelName::api_server("work"), Ability::default());
+    fixture.world.channels.insert(ChannelName::api_server("work"), Ability::default());
     let decision = fixture.decide(&pass(vec![], vec![theirs.clone()]), &[], &[]);
     let sub = &decision.plan.subscriptions[0];
     assert_eq!(sub.adopted, Some(PreviousOwner(Some("work".into()))));
@@ -190,10 +168,7 @@ fn o3_a_row_consumed_before_the_stamp_held_is_delivered_all_the_same() {
     // The cursor jumped under an offered row.
     let jumped = pass(events.clone(), vec![consumed.clone()]);
     let wake = [(5, LegKind::Wake, LegState::Planned)];
-    assert_eq!(
-        legs(&fixture.decide(&jumped, &[copy(&consumed, Life::Offered)], &[])),
-        wake
-    );
+    assert_eq!(legs(&fixture.decide(&jumped, &[copy(&consumed, Life::Offered)], &[])), wake);
     // The row is gone altogether.
     let gone = pass(events, vec![]);
     let decision = fixture.decide(&gone, &[copy(&consumed, Life::Offered)], &[]);
@@ -217,15 +192,7 @@ fn s2_a_row_that_ended_under_our_stamp_is_owed_nothing() {
 #[test]
 fn w1_an_api_session_gets_a_wake_and_never_a_text() {
     for mode in [Mode::Unset, Mode::Notify, Mode::NotifyWake, Mode::Wake] {
-        let needed = |kind| {
-            needs(
-                &Policy::default(),
-                &key("api_server", "s"),
-                mode,
-                kind,
-                true,
-            )
-        };
+        let needed = |kind| needs(&Policy::default(), &key("api_server", "s"), mode, kind, true);
         assert_eq!(needed(Kind::Completed), [LegKind::Wake]);
         assert_eq!(needed(Kind::Status), []);
         assert_eq!(needed(Kind::Archived), []);
@@ -239,36 +206,18 @@ fn w2_the_tasks_session_is_woken_only_on_request() {
     let needed = |policy: &Policy, mode| needs(policy, &console, mode, Kind::Completed, true);
     assert_eq!(needed(&policy, Mode::NotifyWake), [LegKind::Ping]);
     policy.wake.task_session = true;
-    assert_eq!(
-        needed(&policy, Mode::NotifyWake),
-        [LegKind::Ping, LegKind::Wake]
-    );
+    assert_eq!(needed(&policy, Mode::NotifyWake), [LegKind::Ping, LegKind::Wake]);
     assert_eq!(needed(&policy, Mode::Notify), [LegKind::Ping]);
     assert_eq!(needed(&policy, Mode::Wake), [LegKind::Wake]);
 }
 
 #[test]
 fn w2_an_empty_destination_is_parked_with_its_reason() {
-    for bad in [
-        row("api_server", "", 0),
-        row("api_server", "a/b", 0),
-        row("console", " ", 0),
-    ] {
-        let decision = Fixture::new().decide(
-            &pass(vec![event(2, Kind::Completed, 1)], vec![bad]),
-            &[],
-            &[],
-        );
-        assert_eq!(
-            decision.plan.subscriptions[0].legs[0].state,
-            LegState::Parked
-        );
-        assert!(
-            !decision.plan.subscriptions[0].legs[0]
-                .reason
-                .as_str()
-                .is_empty()
-        );
+    for bad in [row("api_server", "", 0), row("api_server", "a/b", 0), row("console", " ", 0)] {
+        let decision =
+            Fixture::new().decide(&pass(vec![event(2, Kind::Completed, 1)], vec![bad]), &[], &[]);
+        assert_eq!(decision.plan.subscriptions[0].legs[0].state, LegState::Parked);
+        assert!(!decision.plan.subscriptions[0].legs[0].reason.as_str().is_empty());
     }
 }
 
@@ -289,30 +238,13 @@ fn d10_a_leg_below_the_boards_cursor_is_closed_unsent() {
     let closes = |row: Option<Row>, life, leg: &Leg| {
         let copies = [copy(&self::row("api_server", "s", 0), life)];
         let watched = vec![(key("api_server", "s"), row)];
-        let pass = Pass {
-            watched,
-            ..Pass::default()
-        };
+        let pass = Pass { watched, ..Pass::default() };
         let decision = Fixture::new().decide(&pass, &copies, &[(key("api_server", "s"), leg)]);
-        decision
-            .plan
-            .closes
-            .iter()
-            .map(|(_, state, _)| *state)
-            .collect::<Vec<_>>()
+        decision.plan.closes.iter().map(|(_, state, _)| *state).collect::<Vec<_>>()
     };
     row.owner = Some("kanban-gateway.default".into());
-    assert_eq!(
-        closes(Some(row.clone()), Life::Live, &leg),
-        [LegState::Taken]
-    );
-    let replayed = Leg {
-        tally: Tally {
-            replay: true,
-            ..Tally::default()
-        },
-        ..leg.clone()
-    };
+    assert_eq!(closes(Some(row.clone()), Life::Live, &leg), [LegState::Taken]);
+    let replayed = Leg { tally: Tally { replay: true, ..Tally::default() }, ..leg.clone() };
     assert_eq!(closes(Some(row.clone()), Life::Live, &replayed), []);
     // O3: somebody else raised it before our stamp held.
     row.owner = Some("default".into());

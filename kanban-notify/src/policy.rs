@@ -86,11 +86,7 @@ impl Default for Policy {
 impl Default for WakePolicy {
     fn default() -> Self {
         Self {
-            kinds: Kind::READ
-                .iter()
-                .map(|(kind, _)| *kind)
-                .filter(|kind| kind.wakes())
-                .collect(),
+            kinds: Kind::READ.iter().map(|(kind, _)| *kind).filter(|kind| kind.wakes()).collect(),
             task_session: false,
             create_unknown_session: true,
             busy_wait: Duration::from_secs(600),

@@ -74,8 +74,8 @@ pub enum Sweep {
 /// What one pass over a board saw, all from one snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Events of [`Kind::READ`] kinds, ascending by id: those after the position, or those that the
-    /// sweep found unseen.
+    /// Events of [`Kind::READ`] kinds, ascending by id: those after the position with every unseen one of
+    /// rows above the position's rowid, or those that the sweep found unseen.
     pub events: Vec<Event>,
     /// The tasks of those events, where the rows are still there.
     pub tasks: Vec<Task>,

@@ -55,8 +55,7 @@ impl Aliases {
         {
             return false;
         }
-        self.0
-            .insert((channel.clone(), from.to_owned()), to.to_owned());
+        self.0.insert((channel.clone(), from.to_owned()), to.to_owned());
         true
     }
 }

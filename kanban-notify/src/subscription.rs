@@ -142,8 +142,6 @@ impl Life {
 
     /// From the name in the ledger.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Live, Self::Gone, Self::Released]
-            .into_iter()
-            .find(|life| life.name() == name)
+        [Self::Live, Self::Gone, Self::Released].into_iter().find(|life| life.name() == name)
     }
 }

@@ -33,19 +33,13 @@ impl Timestamp {
     /// This time and `span` later; saturates at [`Timestamp::NEVER`].
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX)))
     }
 
     /// This time and `span` earlier; saturates.
     #[must_use]
     pub fn before(self, span: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_sub(i64::try_from(span.as_micros()).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_sub(i64::try_from(span.as_micros()).unwrap_or(i64::MAX)))
     }
 
     /// How long after `earlier` this is; zero when it is not after it.

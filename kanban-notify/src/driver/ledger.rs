@@ -87,11 +87,7 @@ impl LedgerQueue {
 
 /// Marks the end of a ledger operation on its result.
 fn marked(task: impl Future<Output = Option<Input>> + Send + 'static) -> BoxFuture<'static, Done> {
-    task.map(|input| Done {
-        input,
-        ledger_free: true,
-    })
-    .boxed()
+    task.map(|input| Done { input, ledger_free: true }).boxed()
 }
 
 async fn plan_one(ports: Ports, plan: Plan) -> Option<Input> {
@@ -125,10 +121,7 @@ async fn intend(ports: Ports, mut intents: Vec<Intent>) -> Option<Input> {
 
 async fn settle(ports: Ports, settlements: Vec<Settlement>) -> Option<Input> {
     Some(match ports.claims.settle(settlements.clone()).await {
-        Ok(raises) => Input::Settled {
-            settlements,
-            raises,
-        },
+        Ok(raises) => Input::Settled { settlements, raises },
         Err(error) => {
             log::port_failed(&error, None);
             Input::SettleFailed(settlements)

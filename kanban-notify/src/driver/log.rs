@@ -15,12 +15,7 @@ pub(super) fn port_failed(failure: &PortError, board: Option<BoardId>) {
         text.push_str(&cause.to_string());
         source = cause.source();
     }
-    warn!(
-        board.id = board.map(|board| board.0),
-        error = text,
-        "{} failed",
-        failure.operation
-    );
+    warn!(board.id = board.map(|board| board.0), error = text, "{} failed", failure.operation);
 }
 
 /// One line for each notice.
@@ -29,13 +24,7 @@ pub(super) fn notice(notice: &Notice) {
         Notice::Delivered { claim, lane, legs } => {
             info!(claim.id = claim.0, lane, legs, "delivered");
         }
-        Notice::Postponed {
-            claim,
-            lane,
-            verdict,
-            until,
-            detail,
-        } => warn!(
+        Notice::Postponed { claim, lane, verdict, until, detail } => warn!(
             claim.id = claim.0,
             lane,
             verdict,
@@ -43,26 +32,16 @@ pub(super) fn notice(notice: &Notice) {
             error = detail.as_str(),
             "not delivered; will be tried again"
         ),
-        Notice::Unknown {
-            claim,
-            lane,
-            detail,
-        } => warn!(
-            claim.id = claim.0,
-            lane,
-            error = detail.as_str(),
-            "outcome unknown; finding out"
-        ),
+        Notice::Unknown { claim, lane, detail } => {
+            warn!(claim.id = claim.0, lane, error = detail.as_str(), "outcome unknown; finding out")
+        }
         Notice::Parked { leg, reason } => error!(
             leg.id = leg.0,
             error = reason.as_str(),
             "parked in the dead letters; see `kanban-gateway dead list`"
         ),
         Notice::Expired { board, events } => {
-            warn!(
-                board.id = board.0,
-                events, "expired: older than max_age when first seen"
-            );
+            warn!(board.id = board.0, events, "expired: older than max_age when first seen");
         }
         Notice::NeedsAccept { board, events: 0 } => error!(
             board.id = board.0,
@@ -72,11 +51,7 @@ pub(super) fn notice(notice: &Notice) {
             board.id = board.0,
             events, "so many events would expire unsent; start with --accept if that is right"
         ),
-        Notice::Paused {
-            channel,
-            until,
-            reason,
-        } => error!(
+        Notice::Paused { channel, until, reason } => error!(
             channel = channel.as_str(),
             until = until.secs(),
             error = reason.as_str(),
@@ -84,21 +59,11 @@ pub(super) fn notice(notice: &Notice) {
         ),
         Notice::Resumed { channel } => info!(channel = channel.as_str(), "channel resumed"),
         Notice::Rotated { from, to } => {
-            info!(
-                session.from = from,
-                session.to = to,
-                "a session goes on under another name"
-            );
+            info!(session.from = from, session.to = to, "a session goes on under another name");
         }
         Notice::Unserved { board, rows } => {
             for ((why, platform), count) in rows {
-                info!(
-                    board.id = board.0,
-                    platform,
-                    rows = count,
-                    "not served: {}",
-                    why.text()
-                );
+                info!(board.id = board.0, platform, rows = count, "not served: {}", why.text());
             }
         }
         Notice::Spoilt { board, key, reason } => warn!(
@@ -107,22 +72,14 @@ pub(super) fn notice(notice: &Notice) {
             error = reason.as_str(),
             "a row cannot be read and is left out"
         ),
-        Notice::CursorAhead {
-            board,
-            cursor,
-            newest,
-        } => warn!(
+        Notice::CursorAhead { board, cursor, newest } => warn!(
             board.id = board.0,
             cursor.from = cursor.0,
             event.newest = newest.0,
             "a cursor is above the newest event"
         ),
         Notice::Degraded { board, reason } => {
-            error!(
-                board.id = board.0,
-                error = reason.as_str(),
-                "board degraded"
-            );
+            error!(board.id = board.0, error = reason.as_str(), "board degraded");
         }
         Notice::Opened { board, slug } => {
             debug!(board.id = board.0, board.slug = slug, "board opened");

@@ -87,10 +87,7 @@ pub(crate) struct Done {
 
 impl Done {
     fn input(input: Input) -> Self {
-        Self {
-            input: Some(input),
-            ledger_free: false,
-        }
+        Self { input: Some(input), ledger_free: false }
     }
 }
 
@@ -121,7 +118,7 @@ impl Driver {
         self.tasks.push(disturbed(&self.ports));
         self.feed(Input::Start);
         loop {
-            if stop.is_terminated() && self.is_drained() {
+            if stop.is_terminated() && self.is_drained() && !self.engine.owes_cursors() {
                 return Ended::Drained;
             }
             if let Until::Idle { boards } = until
@@ -132,11 +129,7 @@ impl Driver {
                 return Ended::Idle;
             }
             let next = async {
-                if changes_open {
-                    changes.next().await
-                } else {
-                    std::future::pending().await
-                }
+                if changes_open { changes.next().await } else { std::future::pending().await }
             };
             let mut next = Box::pin(next.fuse());
             select_biased! {
@@ -234,19 +227,13 @@ impl Driver {
                 async move {
                     let verdict = match ports.channels.get(parcel.destination.channel()) {
                         Some(channel) => channel.send(&parcel).await,
-                        None => Verdict::Unreachable {
-                            detail: Detail::new("no such channel now"),
-                        },
+                        None => Verdict::Unreachable { detail: Detail::new("no such channel now") },
                     };
                     Done::input(Input::Sent { claim, verdict })
                 }
                 .boxed(),
             ),
-            Command::Look {
-                lane,
-                claim,
-                reference,
-            } => self.tasks.push(
+            Command::Look { lane, claim, reference } => self.tasks.push(
                 async move {
                     let session = match lane.destination() {
                         crate::message::Destination::Session { session, .. } => session.clone(),
@@ -256,11 +243,7 @@ impl Driver {
                         Some(channel) => channel.look(&session, reference).await,
                         None => Err(LookError::Unreachable(Detail::new("no such channel now"))),
                     };
-                    Done::input(Input::Looked {
-                        lane,
-                        claim,
-                        result,
-                    })
+                    Done::input(Input::Looked { lane, claim, result })
                 }
                 .boxed(),
             ),
@@ -268,9 +251,7 @@ impl Driver {
                 async move {
                     let verdict = match ports.channels.get(&channel) {
                         Some(channel) => channel.probe().await,
-                        None => Verdict::Unreachable {
-                            detail: Detail::new("no such channel now"),
-                        },
+                        None => Verdict::Unreachable { detail: Detail::new("no such channel now") },
                     };
                     Done::input(Input::Probed { channel, verdict })
                 }
@@ -308,11 +289,7 @@ async fn read(ports: &Ports, board: BoardId, request: PassRequest) -> Input {
         Ok::<_, PortError>((pass, copies))
     };
     match copies.await {
-        Ok((pass, copies)) => Input::PassRead {
-            board,
-            pass: Box::new(pass),
-            copies,
-        },
+        Ok((pass, copies)) => Input::PassRead { board, pass: Box::new(pass), copies },
         Err(error) => {
             log::port_failed(&error, Some(board));
             Input::ReadFailed(board)
@@ -324,19 +301,12 @@ async fn read(ports: &Ports, board: BoardId, request: PassRequest) -> Input {
 fn disturbed(ports: &Ports) -> BoxFuture<'static, Done> {
     let ports = ports.clone();
     async move {
-        ports
-            .clock
-            .sleep_until(ports.clock.now().after(DISTURBED_EVERY))
-            .await;
+        ports.clock.sleep_until(ports.clock.now().after(DISTURBED_EVERY)).await;
         let disturbed = ports.backlog.disturbed().await.unwrap_or_else(|error| {
             log::port_failed(&error, None);
             false
         });
-        Done::input(if disturbed {
-            Input::Disturbed
-        } else {
-            Input::Tick
-        })
+        Done::input(if disturbed { Input::Disturbed } else { Input::Tick })
     }
     .boxed()
 }

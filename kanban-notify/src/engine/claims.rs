@@ -36,12 +36,7 @@ impl Engine {
                 IntentResult::Paused(until) => {
                     let channel = draft.lane.channel().clone();
                     let reason = Detail::new("paused by another instance");
-                    self.pause(Pause {
-                        channel,
-                        until,
-                        reason,
-                        credential: false,
-                    });
+                    self.pause(Pause { channel, until, reason, credential: false });
                     self.unbind(&draft.lane, &draft.legs, until);
                 }
                 IntentResult::Taken => {
@@ -90,11 +85,7 @@ impl Engine {
         if let Some(state) = self.lanes.get_mut(&lane) {
             state.hold = Hold::Claimed(id);
         }
-        let parcel = Parcel {
-            destination: intent.destination,
-            key: intent.key,
-            body: intent.body,
-        };
+        let parcel = Parcel { destination: intent.destination, key: intent.key, body: intent.body };
         self.out.push(Command::Send(id, parcel.clone()));
         let claim = Claim {
             lane,
@@ -171,16 +162,15 @@ impl Engine {
             return settlement;
         };
         let several = claim.legs.len() > 1;
-        let soft = self
-            .lanes
-            .get(&claim.lane)
-            .map_or(0, |lane| lane.soft)
-            .saturating_add(1);
+        let soft = self.lanes.get(&claim.lane).map_or(0, |lane| lane.soft).saturating_add(1);
         // An earlier attempt may have had its effect: a refusal now proves nothing about it.
         let proves_nothing = claim.haunted
             && matches!(
                 verdict,
-                Verdict::Busy { .. } | Verdict::Unreachable { .. } | Verdict::Retryable { .. }
+                Verdict::Busy { .. }
+                    | Verdict::Unreachable { .. }
+                    | Verdict::Retryable { .. }
+                    | Verdict::Permanent { fault: Fault::Credential, .. }
             );
         if proves_nothing {
             settlement.over = false;
@@ -192,20 +182,11 @@ impl Engine {
         {
             settlement.alias = Some((session.clone(), to.clone()));
         }
-        if let Verdict::Permanent {
-            fault: Fault::Credential,
-            ..
-        } = verdict
-        {
+        if let Verdict::Permanent { fault: Fault::Credential, .. } = verdict {
             let until = now.after(backoff::pause(PROBE_PACE, 1, claim.lane.seed(), None));
             let channel = claim.lane.channel().clone();
             let reason = detail.clone();
-            settlement.pause = Some(Pause {
-                channel,
-                until,
-                reason,
-                credential: true,
-            });
+            settlement.pause = Some(Pause { channel, until, reason, credential: true });
         }
         for leg in &claim.legs {
             let Some((sub, kind, event)) = self.legs.get(leg) else {
@@ -216,23 +197,13 @@ impl Engine {
                 continue;
             };
             let given_up = now.since(open.leg.planned_at) >= self.policy.give_up_after;
-            let step = Step {
-                several,
-                soft,
-                given_up,
-                proves_nothing,
-                now,
-                seed: claim.lane.seed(),
-            };
+            let step =
+                Step { several, soft, given_up, proves_nothing, now, seed: claim.lane.seed() };
             let outcome = self.leg_outcome(*leg, open.leg.tally, verdict, &step, &detail);
             settlement.over |= outcome.state == LegState::Parked;
             settlement.legs.push(outcome);
         }
-        if settlement
-            .legs
-            .iter()
-            .any(|leg| leg.state == LegState::Unknown)
-        {
+        if settlement.legs.iter().any(|leg| leg.state == LegState::Unknown) {
             settlement.over = false;
         }
         settlement
@@ -246,14 +217,7 @@ impl Engine {
         step: &Step,
         detail: &Detail,
     ) -> LegOutcome {
-        let Step {
-            several,
-            soft,
-            given_up,
-            now,
-            seed,
-            ..
-        } = *step;
+        let Step { several, soft, given_up, now, seed, .. } = *step;
         let backoff = self.policy.backoff;
         let later = |failures, hint| now.after(backoff::pause(backoff, failures, seed, hint));
         let (state, due_at) = match verdict {
@@ -286,14 +250,8 @@ impl Engine {
                     (true, false) => (LegState::Parked, now),
                 }
             }
-            Verdict::Permanent {
-                fault: Fault::Credential,
-                ..
-            } => (LegState::Retrying, now),
-            Verdict::Permanent {
-                fault: Fault::Payload | Fault::Quota,
-                ..
-            } if several => {
+            Verdict::Permanent { fault: Fault::Credential, .. } => (LegState::Retrying, now),
+            Verdict::Permanent { fault: Fault::Payload | Fault::Quota, .. } if several => {
                 tally.alone = true;
                 (LegState::Retrying, now)
             }
@@ -304,20 +262,12 @@ impl Engine {
             LegState::Delivered => Detail::default(),
             _ => detail.clone(),
         };
-        LegOutcome {
-            leg,
-            state,
-            tally,
-            due_at,
-            reason,
-        }
+        LegOutcome { leg, state, tally, due_at, reason }
     }
 
     /// What `on_unknown` makes of a claim whose outcome cannot be found out.
     pub(super) fn give_in(&self, id: ClaimId, detail: &Detail, now: Timestamp) -> Settlement {
-        let verdict = Verdict::Unknown {
-            detail: detail.clone(),
-        };
+        let verdict = Verdict::Unknown { detail: detail.clone() };
         let mut settlement = self.outcome(id, &verdict, now);
         settlement.over = true;
         for leg in &mut settlement.legs {
@@ -341,11 +291,7 @@ impl Engine {
     }
 
     pub(super) fn resettle(&mut self, id: ClaimId) {
-        if let Some(settlement) = self
-            .claims
-            .get(&id)
-            .and_then(|claim| claim.unsettled.clone())
-        {
+        if let Some(settlement) = self.claims.get(&id).and_then(|claim| claim.unsettled.clone()) {
             self.out.push(Command::Settle(settlement));
         }
     }
@@ -418,41 +364,18 @@ impl Engine {
 
     fn tell_outcome(&mut self, lane: &Lane, settlement: &Settlement) {
         let (claim, lane, detail) = (settlement.claim, lane.name(), settlement.detail.clone());
-        let parked = settlement
-            .legs
-            .iter()
-            .filter(|leg| leg.state == LegState::Parked);
+        let parked = settlement.legs.iter().filter(|leg| leg.state == LegState::Parked);
         for leg in parked {
-            let notice = Notice::Parked {
-                leg: leg.leg,
-                reason: leg.reason.clone(),
-            };
+            let notice = Notice::Parked { leg: leg.leg, reason: leg.reason.clone() };
             self.out.push(Command::Tell(notice));
         }
-        let later = settlement
-            .legs
-            .iter()
-            .filter(|leg| leg.state == LegState::Retrying);
+        let later = settlement.legs.iter().filter(|leg| leg.state == LegState::Retrying);
         let notice = if settlement.verdict == "delivered" {
-            Notice::Delivered {
-                claim,
-                lane,
-                legs: settlement.legs.len(),
-            }
+            Notice::Delivered { claim, lane, legs: settlement.legs.len() }
         } else if !settlement.over {
-            Notice::Unknown {
-                claim,
-                lane,
-                detail,
-            }
+            Notice::Unknown { claim, lane, detail }
         } else if let Some(until) = later.map(|leg| leg.due_at).max() {
-            Notice::Postponed {
-                claim,
-                lane,
-                verdict: settlement.verdict,
-                until,
-                detail,
-            }
+            Notice::Postponed { claim, lane, verdict: settlement.verdict, until, detail }
         } else {
             return;
         };
@@ -463,20 +386,13 @@ impl Engine {
     pub(super) fn pause(&mut self, pause: Pause) {
         let limit = self.policy.concurrency;
         let name = pause.channel.clone();
-        let channel = self
-            .channels
-            .entry(name.clone())
-            .or_insert_with(|| ChannelState::new(limit));
+        let channel = self.channels.entry(name.clone()).or_insert_with(|| ChannelState::new(limit));
         let (until, reason) = (pause.until, pause.reason.clone());
         let news = channel.pause.as_ref().is_none_or(|old| old.until < until);
         if news {
             channel.pause = Some(pause);
             self.set_timer(Timer::Channel(name.clone()), until);
-            self.out.push(Command::Tell(Notice::Paused {
-                channel: name,
-                until,
-                reason,
-            }));
+            self.out.push(Command::Tell(Notice::Paused { channel: name, until, reason }));
         }
     }
 
@@ -507,12 +423,7 @@ impl Engine {
         }
         channel.failed_probes = channel.failed_probes.saturating_add(1);
         let seed = u64::from(channel.failed_probes);
-        let until = now.after(backoff::pause(
-            PROBE_PACE,
-            channel.failed_probes,
-            seed,
-            None,
-        ));
+        let until = now.after(backoff::pause(PROBE_PACE, channel.failed_probes, seed, None));
         if let Some(pause) = &mut channel.pause {
             pause.until = until;
         }
@@ -523,9 +434,7 @@ impl Engine {
         if let Some(channel) = self.channels.get_mut(name) {
             channel.pause = None;
             self.touched.append(&mut channel.waiting);
-            self.out.push(Command::Tell(Notice::Resumed {
-                channel: name.clone(),
-            }));
+            self.out.push(Command::Tell(Notice::Resumed { channel: name.clone() }));
         }
         let lanes = self.lanes.keys().filter(|lane| lane.channel() == name);
         self.touched.extend(lanes.cloned());

@@ -21,7 +21,7 @@ use crate::{
     policy::World,
     ports::Change,
     record::{
-        BoardStart, Facts, OpenClaim, Owed, OwedLeg, Pass, PassRequest, Plan, Planned, RowChange,
+        BoardStart, Facts, OpenClaim, Owed, OwedLeg, Pass, PassRequest, Planned, RowChange,
         RowOutcome, Sweep, Work,
     },
     subscription::{Life, SubKey, Subscription},
@@ -46,8 +46,7 @@ impl Engine {
                     state.usable = false;
                     state.busy = false;
                 }
-                self.out
-                    .push(Command::Tell(Notice::Degraded { board, reason }));
+                self.out.push(Command::Tell(Notice::Degraded { board, reason }));
             }
             Change::World(world) => self.world_changed(world),
         }
@@ -107,12 +106,12 @@ impl Engine {
         }
         state.busy = true;
         state.again = false;
-        let sweeping = state.sweep != Sweep::No;
+        state.sweeping = state.sweep != Sweep::No;
         let request = PassRequest {
             after: state.start.position.clone(),
             sweep: std::mem::replace(&mut state.sweep, Sweep::No),
             limit: PASS_EVENTS,
-            watch: if sweeping { watch } else { Vec::new() },
+            watch: if state.sweeping { watch } else { Vec::new() },
         };
         self.out.push(Command::Read(board, request));
     }
@@ -128,9 +127,7 @@ impl Engine {
 
     fn watch(&self, board: BoardId) -> Vec<SubKey> {
         let subs = self.subs.values().filter(|sub| sub.board == board);
-        subs.take(WATCH_ROWS)
-            .map(|sub| sub.subscription.key.clone())
-            .collect()
+        subs.take(WATCH_ROWS).map(|sub| sub.subscription.key.clone()).collect()
     }
 
     pub(super) fn read_failed(&mut self, board: BoardId, now: Timestamp) {
@@ -161,7 +158,6 @@ impl Engine {
             state.usable = false;
             return;
         }
-        let is_sweep_page = pass.sweep_from.is_some();
         if let Some(above) = pass.sweep_from {
             state.sweep = Sweep::Above(above);
             state.again = true;
@@ -182,6 +178,7 @@ impl Engine {
             policy: &self.policy,
             world: &self.world,
             now,
+            complete_above: (!state.sweeping).then_some(state.start.position.rowid),
         };
         let decision = plan::decide(&basis, pass, copies, &open);
         self.spoilt(board, pass);
@@ -191,17 +188,7 @@ impl Engine {
         let Some(state) = self.boards.get_mut(&board) else {
             return;
         };
-        // Rows seen for the first time may have unseen events below the tail: look for those too.
-        let new_rows = pass.rows.iter().any(|row| {
-            !copies
-                .iter()
-                .any(|copy| copy.key == row.key && copy.created_at == row.created_at)
-        });
-        if new_rows
-            && !is_sweep_page
-            && pass.events.len() < PASS_EVENTS
-            && pass.next.rowid > state.start.position.rowid
-        {
+        if decision.needs_sweep {
             state.sweep = Sweep::Above(EventId(0));
             state.again = true;
         }
@@ -211,16 +198,11 @@ impl Engine {
     fn spoilt(&mut self, board: BoardId, pass: &Pass) {
         for (key, reason) in &pass.spoilt {
             let (key, reason) = (key.clone(), reason.clone());
-            self.out
-                .push(Command::Tell(Notice::Spoilt { board, key, reason }));
+            self.out.push(Command::Tell(Notice::Spoilt { board, key, reason }));
         }
         for row in pass.rows.iter().filter(|row| row.cursor > pass.newest) {
             let (cursor, newest) = (row.cursor, pass.newest);
-            self.out.push(Command::Tell(Notice::CursorAhead {
-                board,
-                cursor,
-                newest,
-            }));
+            self.out.push(Command::Tell(Notice::CursorAhead { board, cursor, newest }));
         }
     }
 
@@ -246,8 +228,7 @@ impl Engine {
         state.sweep = Sweep::Above(EventId(0));
         if !std::mem::replace(&mut state.asked_accept, true) {
             let events = if many { decision.expired } else { 0 };
-            self.out
-                .push(Command::Tell(Notice::NeedsAccept { board, events }));
+            self.out.push(Command::Tell(Notice::NeedsAccept { board, events }));
         }
         self.set_timer(Timer::Read(board), now.after(SWEEP_EVERY));
         true
@@ -255,17 +236,9 @@ impl Engine {
 
     fn decided(&mut self, board: BoardId, pass: &Pass, decision: Decision) {
         let closed: Vec<LegId> = plan::closed(&decision).collect();
-        let Decision {
-            plan,
-            stamps,
-            unserved,
-            expired,
-        } = decision;
+        let Decision { mut plan, stamps, unserved, expired, .. } = decision;
         if expired > 0 {
-            self.out.push(Command::Tell(Notice::Expired {
-                board,
-                events: expired,
-            }));
+            self.out.push(Command::Tell(Notice::Expired { board, events: expired }));
         }
         for leg in closed {
             self.forget_leg(leg);
@@ -275,16 +248,10 @@ impl Engine {
         };
         if !unserved.is_empty() && unserved != state.unserved {
             state.unserved.clone_from(&unserved);
-            self.out.push(Command::Tell(Notice::Unserved {
-                board,
-                rows: unserved,
-            }));
+            self.out.push(Command::Tell(Notice::Unserved { board, rows: unserved }));
         }
         state.start.position = pass.next.clone();
-        let confirms = plan
-            .subscriptions
-            .iter()
-            .filter(|sub| sub.life == Life::Offered);
+        let confirms = plan.subscriptions.iter().filter(|sub| sub.life == Life::Offered);
         state.stamps = stamps
             .into_iter()
             .filter_map(|stamp| {
@@ -297,6 +264,12 @@ impl Engine {
                 Some((stamp, confirm))
             })
             .collect();
+        for confirm in std::mem::take(&mut state.confirmed) {
+            if !plan.subscriptions.iter().any(|sub| sub.key == confirm.key) {
+                plan.subscriptions.push(confirm);
+            }
+        }
+        plan.closes.append(&mut state.closes);
         if plan.subscriptions.is_empty() && plan.closes.is_empty() {
             // Nothing of ours happened: the position is kept in memory, not worth a write.
             state.busy = false;
@@ -317,14 +290,8 @@ impl Engine {
             return;
         };
         state.busy = false;
-        let stamps: Vec<RowChange> = state
-            .stamps
-            .iter()
-            .map(|(stamp, _)| stamp.clone())
-            .collect();
-        state
-            .confirming
-            .extend(state.stamps.drain(..).map(|(_, confirm)| confirm));
+        let stamps: Vec<RowChange> = state.stamps.iter().map(|(stamp, _)| stamp.clone()).collect();
+        state.confirming.extend(state.stamps.drain(..).map(|(_, confirm)| confirm));
         if !stamps.is_empty() {
             self.out.push(Command::ChangeRows(board, stamps));
         }
@@ -346,9 +313,8 @@ impl Engine {
         results: Vec<(RowChange, RowOutcome)>,
         now: Timestamp,
     ) {
-        let (stamps, others): (Vec<_>, Vec<_>) = results
-            .into_iter()
-            .partition(|(change, _)| matches!(change, RowChange::Stamp { .. }));
+        let (stamps, others): (Vec<_>, Vec<_>) =
+            results.into_iter().partition(|(change, _)| matches!(change, RowChange::Stamp { .. }));
         if stamps.is_empty() {
             self.raises_done(board, others, now);
             return;
@@ -385,18 +351,10 @@ impl Engine {
                 }
             }
         }
-        if held.is_empty() {
-            self.read(board);
-        } else if let Some(state) = self.boards.get_mut(&board) {
-            let plan = Plan {
-                board,
-                incarnation: state.start.incarnation,
-                position: state.start.position.clone(),
-                subscriptions: held,
-                closes: Vec::new(),
-            };
-            self.out.push(Command::Plan(plan));
+        if let Some(state) = self.boards.get_mut(&board) {
+            state.confirmed.extend(held);
         }
+        self.read(board);
     }
 
     /// Everything open in the ledger replaces what was held, except what is under way here.
@@ -406,12 +364,8 @@ impl Engine {
         for (channel, from, to) in &work.aliases {
             self.aliases.learn(channel, from, to);
         }
-        let known: HashSet<LegId> = work
-            .owed
-            .iter()
-            .flat_map(|owed| &owed.legs)
-            .map(|owed| owed.leg.id)
-            .collect();
+        let known: HashSet<LegId> =
+            work.owed.iter().flat_map(|owed| &owed.legs).map(|owed| owed.leg.id).collect();
         let stale: Vec<LegId> = self
             .tracks
             .values()
@@ -464,23 +418,13 @@ impl Engine {
                 open.bound = true;
             }
         }
-        let state = self
-            .lanes
-            .entry(lane.clone())
-            .or_insert_with(LaneState::new);
+        let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
         state.hold = Hold::Claimed(open.id);
-        self.set_timer(
-            Timer::Unknown(open.id),
-            now.max(open.at.after(self.policy.wake.settle)),
-        );
+        self.set_timer(Timer::Unknown(open.id), now.max(open.at.after(self.policy.wake.settle)));
         let claim = Claim {
             lane,
             legs: open.legs,
-            parcel: Parcel {
-                destination: open.destination,
-                key: open.key,
-                body: open.body,
-            },
+            parcel: Parcel { destination: open.destination, key: open.key, body: open.body },
             reference: open.reference,
             at: open.at,
             phase: Phase::Unknown,
@@ -494,30 +438,15 @@ impl Engine {
 
     /// Takes the open legs of a subscription into memory.
     fn absorb(&mut self, owed: Owed) {
-        let Owed {
-            board,
-            slug,
-            incarnation,
-            subscription,
-            legs,
-        } = owed;
+        let Owed { board, slug, incarnation, subscription, legs } = owed;
         let id = subscription.id;
         if legs.is_empty() && !self.subs.contains_key(&id) {
             return;
         }
-        if self
-            .boards
-            .get(&board)
-            .is_some_and(|state| state.start.incarnation != incarnation)
-        {
+        if self.boards.get(&board).is_some_and(|state| state.start.incarnation != incarnation) {
             return;
         }
-        let sub = Sub {
-            board,
-            slug: slug.into(),
-            incarnation,
-            subscription,
-        };
+        let sub = Sub { board, slug: slug.into(), incarnation, subscription };
         self.subs.insert(id, sub);
         for OwedLeg { leg, facts } in legs {
             self.absorb_leg(id, leg, facts);
@@ -536,24 +465,14 @@ impl Engine {
             return;
         };
         let (kind, event, leg_id) = (leg.kind, leg.event, leg.id);
-        let track = self.tracks.entry((id, kind)).or_insert_with(|| Track {
-            lane: lane.clone(),
-            legs: Default::default(),
-        });
+        let track = self
+            .tracks
+            .entry((id, kind))
+            .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
         let lane = track.lane.clone();
-        track.legs.insert(
-            event,
-            OpenLeg {
-                leg,
-                facts: Arc::new(facts),
-                bound: false,
-            },
-        );
+        track.legs.insert(event, OpenLeg { leg, facts: Arc::new(facts), bound: false });
         self.legs.insert(leg_id, (id, kind, event));
-        let state = self
-            .lanes
-            .entry(lane.clone())
-            .or_insert_with(LaneState::new);
+        let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
         state.tracks.insert((id, kind));
         self.touched.insert(lane);
     }

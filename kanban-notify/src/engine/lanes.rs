@@ -14,7 +14,7 @@ use crate::{
     leg::{LegKind, LegState},
     message::{Destination, Fact, Message},
     ports::LookError,
-    record::{Intent, Plan, WAKE_BUDGET_WINDOW},
+    record::{Intent, WAKE_BUDGET_WINDOW},
     text::{ping, wake},
     time::Timestamp,
     verdict::Detail,
@@ -59,11 +59,7 @@ impl Engine {
             };
             state.hold = Hold::Looking;
             let reference = state.failed_reference.clone();
-            self.out.push(Command::Look {
-                lane,
-                claim: None,
-                reference,
-            });
+            self.out.push(Command::Look { lane, claim: None, reference });
         } else {
             self.draft(lane, now);
         }
@@ -95,10 +91,7 @@ impl Engine {
         let Some(wakes) = self.wakes.get_mut(lane) else {
             return now;
         };
-        while wakes
-            .front()
-            .is_some_and(|at| now.since(*at) >= WAKE_BUDGET_WINDOW)
-        {
+        while wakes.front().is_some_and(|at| now.since(*at) >= WAKE_BUDGET_WINDOW) {
             wakes.pop_front();
         }
         let mut at = now;
@@ -119,10 +112,8 @@ impl Engine {
         let total = self.in_flight();
         let all_full = total >= self.policy.concurrency_total;
         let limit = self.policy.concurrency;
-        let channel = self
-            .channels
-            .entry(lane.channel().clone())
-            .or_insert_with(|| ChannelState::new(limit));
+        let channel =
+            self.channels.entry(lane.channel().clone()).or_insert_with(|| ChannelState::new(limit));
         if let Some(pause) = &channel.pause {
             let until = pause.until;
             if until > now || pause.credential {
@@ -200,11 +191,7 @@ impl Engine {
         }
         if !view.exists && !self.policy.wake.create_unknown_session {
             self.release_slot(lane.channel());
-            return self.park_due(
-                &lane,
-                &Detail::new("the server does not know the session"),
-                now,
-            );
+            return self.park_due(&lane, &Detail::new("the server does not know the session"), now);
         }
         let Some(state) = self.lanes.get_mut(&lane) else {
             return;
@@ -253,8 +240,7 @@ impl Engine {
         let learnt = self.aliases.learn(channel, from, to);
         if learnt {
             let (from, to) = (from.to_owned(), to.to_owned());
-            self.out
-                .push(Command::Tell(super::Notice::Rotated { from, to }));
+            self.out.push(Command::Tell(super::Notice::Rotated { from, to }));
         }
         learnt
     }
@@ -272,10 +258,7 @@ impl Engine {
         if let Some(state) = self.lanes.get_mut(from) {
             state.tracks.extend(bound);
         }
-        let target = self
-            .lanes
-            .entry(to.clone())
-            .or_insert_with(super::LaneState::new);
+        let target = self.lanes.entry(to.clone()).or_insert_with(super::LaneState::new);
         for key in free {
             target.tracks.insert(key);
             if let Some(track) = self.tracks.get_mut(&key) {
@@ -295,22 +278,13 @@ impl Engine {
             let Some(board) = self.subs.get(sub).map(|sub| sub.board) else {
                 continue;
             };
-            let Some(state) = self.boards.get(&board) else {
+            let Some(state) = self.boards.get_mut(&board) else {
                 continue;
             };
-            let plan = Plan {
-                board,
-                incarnation: state.start.incarnation,
-                position: state.start.position.clone(),
-                subscriptions: Vec::new(),
-                closes: vec![(leg, LegState::Parked, reason.clone())],
-            };
-            self.out.push(Command::Tell(super::Notice::Parked {
-                leg,
-                reason: reason.clone(),
-            }));
-            self.out.push(Command::Plan(plan));
+            state.closes.push((leg, LegState::Parked, reason.clone()));
+            self.out.push(Command::Tell(super::Notice::Parked { leg, reason: reason.clone() }));
             self.forget_leg(leg);
+            self.read(board);
         }
     }
 
@@ -341,10 +315,7 @@ impl Engine {
             let mut at = Timestamp::default();
             for open in run {
                 at = at.max(open.facts.at);
-                let board = self
-                    .subs
-                    .get(&open.leg.subscription)
-                    .map_or(BoardId(0), |s| s.board);
+                let board = self.subs.get(&open.leg.subscription).map_or(BoardId(0), |s| s.board);
                 legs.push((at, board, open.leg.event, open));
             }
         }
@@ -387,13 +358,7 @@ impl Engine {
                 open.bound = true;
             }
         }
-        self.drafts.insert(
-            intent.draft,
-            Draft {
-                lane,
-                legs: intent.legs.clone(),
-            },
-        );
+        self.drafts.insert(intent.draft, Draft { lane, legs: intent.legs.clone() });
         self.out.push(Command::Intend(intent));
     }
 
@@ -418,14 +383,11 @@ impl Engine {
         let (first_facts, first_slug, tally) = events.first()?;
         let destination = lane.destination();
         let sealed = |named: usize| {
-            self.identity
-                .seal(destination, members.get(..named).unwrap_or(&members))
+            self.identity.seal(destination, members.get(..named).unwrap_or(&members))
         };
         let (text, named) = if lane.is_session() {
-            let told: Vec<_> = events
-                .iter()
-                .map(|(facts, slug, _)| (facts.as_ref(), slug.as_ref()))
-                .collect();
+            let told: Vec<_> =
+                events.iter().map(|(facts, slug, _)| (facts.as_ref(), slug.as_ref())).collect();
             let reference = |named| sealed(named).reference;
             let wake = wake::text(&told, reference, tally.repeat, self.policy.wake.max_bytes);
             (wake.text, wake.named)
@@ -439,11 +401,7 @@ impl Engine {
             event: facts.event.0,
             kind: facts.kind.name(),
         });
-        let message = Message {
-            text,
-            facts: facts.collect(),
-            possible_repeat: tally.repeat,
-        };
+        let message = Message { text, facts: facts.collect(), possible_repeat: tally.repeat };
         let draft = self.next_draft;
         self.next_draft = self.next_draft.wrapping_add(1);
         Some(Intent {
@@ -452,11 +410,7 @@ impl Engine {
             destination: destination.clone(),
             legs: ids.into_iter().take(named).collect(),
             key: seal.key,
-            reference: if lane.is_session() {
-                seal.reference
-            } else {
-                String::new()
-            },
+            reference: if lane.is_session() { seal.reference } else { String::new() },
             message,
             body: String::new(),
             at: now,

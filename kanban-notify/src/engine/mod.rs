@@ -163,7 +163,7 @@ pub struct Engine {
     identity: Identity,
     world: World,
     boards: BTreeMap<BoardId, BoardState>,
-    subs: HashMap<SubscriptionId, Sub>,
+    subs: BTreeMap<SubscriptionId, Sub>,
     tracks: BTreeMap<(SubscriptionId, LegKind), Track>,
     legs: HashMap<LegId, (SubscriptionId, LegKind, EventId)>,
     lanes: BTreeMap<Lane, LaneState>,
@@ -192,7 +192,7 @@ impl Engine {
             identity,
             world,
             boards: BTreeMap::new(),
-            subs: HashMap::new(),
+            subs: BTreeMap::new(),
             tracks: BTreeMap::new(),
             legs: HashMap::new(),
             lanes: BTreeMap::new(),
@@ -218,11 +218,7 @@ impl Engine {
         match input {
             Input::Start | Input::Disturbed => self.load_work(),
             Input::Change(change) => self.change(change, now),
-            Input::PassRead {
-                board,
-                pass,
-                copies,
-            } => self.pass_read(board, &pass, &copies, now),
+            Input::PassRead { board, pass, copies } => self.pass_read(board, &pass, &copies, now),
             Input::ReadFailed(board) => self.read_failed(board, now),
             Input::Planned { board, planned } => self.planned(board, planned, now),
             Input::PlanFailed(board) => self.plan_failed(board, now),
@@ -232,23 +228,12 @@ impl Engine {
             Input::Intended(results) => self.intended(results, now),
             Input::IntendFailed(intents) => self.intend_failed(intents, now),
             Input::Sent { claim, verdict } => self.sent(claim, &verdict, now),
-            Input::Looked {
-                lane,
-                claim: None,
-                result,
-            } => self.looked_before(lane, result, now),
-            Input::Looked {
-                claim: Some(claim),
-                result,
-                ..
-            } => {
+            Input::Looked { lane, claim: None, result } => self.looked_before(lane, result, now),
+            Input::Looked { claim: Some(claim), result, .. } => {
                 self.looked_for(claim, result, now);
             }
             Input::Probed { channel, verdict } => self.probed(&channel, &verdict, now),
-            Input::Settled {
-                settlements,
-                raises,
-            } => self.settled(settlements, raises, now),
+            Input::Settled { settlements, raises } => self.settled(settlements, raises, now),
             Input::SettleFailed(settlements) => self.settle_failed(settlements, now),
             Input::Tick => {}
             Input::Stop => self.stopping = true,
@@ -274,10 +259,13 @@ impl Engine {
 
     /// How many requests are under way.
     pub fn in_flight(&self) -> usize {
-        self.channels
-            .values()
-            .map(|channel| channel.in_flight)
-            .sum()
+        self.channels.values().map(|channel| channel.in_flight).sum()
+    }
+
+    /// Whether cursors wait to be raised on boards that can be written.
+    pub fn owes_cursors(&self) -> bool {
+        let usable = self.boards.values().filter(|state| state.usable);
+        usable.into_iter().any(|state| !(state.raises.is_empty() && state.raising.is_empty()))
     }
 
     fn load_work(&mut self) {
@@ -332,8 +320,7 @@ impl Engine {
         let next = self.timers.first().map(|(at, _)| *at);
         if next != self.told_timer {
             self.told_timer = next;
-            self.out
-                .push(Command::WakeMeAt(next.unwrap_or(Timestamp::NEVER)));
+            self.out.push(Command::WakeMeAt(next.unwrap_or(Timestamp::NEVER)));
         }
     }
 }

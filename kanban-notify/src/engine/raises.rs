@@ -19,10 +19,7 @@ impl Engine {
                 continue;
             };
             boards.push(raise.board);
-            let queued = state
-                .raises
-                .entry(raise.subscription)
-                .or_insert_with(|| raise.clone());
+            let queued = state.raises.entry(raise.subscription).or_insert_with(|| raise.clone());
             if queued.to <= raise.to {
                 *queued = raise;
             }
@@ -91,17 +88,11 @@ impl Engine {
             }
             return;
         }
-        if results
-            .iter()
-            .all(|(change, _)| matches!(change, RowChange::Delete { .. }))
-        {
+        if results.iter().all(|(change, _)| matches!(change, RowChange::Delete { .. })) {
             return;
         }
-        let raised: Vec<(Raise, RowOutcome)> = state
-            .raising
-            .drain(..)
-            .zip(results.into_iter().map(|(_, outcome)| outcome))
-            .collect();
+        let raised: Vec<(Raise, RowOutcome)> =
+            state.raising.drain(..).zip(results.into_iter().map(|(_, outcome)| outcome)).collect();
         // The last event of a task is settled: its row has nothing to wait for any more (law S3).
         let deletes: Vec<RowChange> = raised
             .iter()
@@ -113,11 +104,7 @@ impl Engine {
             .collect();
         // Only a board that others write to right now has to be spared (law B4).
         let others_write = now.since(state.last_change) < RAISE_PACE.saturating_mul(20);
-        state.next_write = if others_write {
-            now.after(RAISE_PACE)
-        } else {
-            now
-        };
+        state.next_write = if others_write { now.after(RAISE_PACE) } else { now };
         self.out.push(Command::NoteRaised(raised));
         if !deletes.is_empty() {
             self.out.push(Command::ChangeRows(board, deletes));

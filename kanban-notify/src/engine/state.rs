@@ -8,12 +8,13 @@ use std::{
 
 use crate::{
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
-    leg::Leg,
+    leg::{Leg, LegState},
     message::{Destination, Parcel},
     ownership::Why,
     record::{BoardStart, Facts, Pause, Raise, RowChange, Settlement, SubscriptionPlan, Sweep},
     subscription::Subscription,
     time::Timestamp,
+    verdict::Detail,
 };
 
 /// How long a failed write to the ledger rests before it is tried again.
@@ -58,18 +59,10 @@ impl Lane {
     /// The name in the ledger and in logs.
     pub fn name(&self) -> String {
         match &self.0 {
-            Destination::Chat {
-                channel,
-                chat,
-                thread,
-            } if thread.is_empty() => {
+            Destination::Chat { channel, chat, thread } if thread.is_empty() => {
                 format!("{channel} {chat}")
             }
-            Destination::Chat {
-                channel,
-                chat,
-                thread,
-            } => format!("{channel} {chat} #{thread}"),
+            Destination::Chat { channel, chat, thread } => format!("{channel} {chat} #{thread}"),
             Destination::Session { channel, session } => format!("{channel} {session}"),
         }
     }
@@ -81,11 +74,9 @@ impl Lane {
     /// Decides the spread of back-offs: no two lanes keep step.
     pub(super) fn seed(&self) -> u64 {
         // FNV-1a: stable across runs, which the standard hasher does not promise.
-        self.name()
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
+        self.name().bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
     }
 }
 
@@ -112,12 +103,18 @@ pub(super) struct BoardState {
     /// Read again as soon as it is not busy.
     pub(super) again: bool,
     pub(super) sweep: Sweep,
+    /// The read under way is a sweep.
+    pub(super) sweeping: bool,
     pub(super) commits_seen: bool,
     /// The last commit of somebody, for the settler's pace.
     pub(super) last_change: Timestamp,
     /// Stamps to be made when the plan under way is durable, with what they confirm.
     pub(super) stamps: Vec<(RowChange, SubscriptionPlan)>,
+    /// Stamps under way, with what they confirm.
     pub(super) confirming: Vec<SubscriptionPlan>,
+    /// Confirmed stamps and ended legs, for the next plan: one plan at a time for each board.
+    pub(super) confirmed: Vec<SubscriptionPlan>,
+    pub(super) closes: Vec<(LegId, LegState, Detail)>,
     pub(super) raises: BTreeMap<SubscriptionId, Raise>,
     pub(super) raising: Vec<Raise>,
     pub(super) next_write: Timestamp,
@@ -134,10 +131,13 @@ impl BoardState {
             busy: false,
             again: false,
             sweep: Sweep::Above(EventId(0)),
+            sweeping: false,
             commits_seen: true,
             last_change: Timestamp::default(),
             stamps: Vec::new(),
             confirming: Vec::new(),
+            confirmed: Vec::new(),
+            closes: Vec::new(),
             raises: BTreeMap::new(),
             raising: Vec::new(),
             next_write: Timestamp::default(),
@@ -151,7 +151,11 @@ impl BoardState {
         !self.usable
             || !(self.busy
                 || self.again
+                // A failed read is tried again a few times before nobody waits for it any more.
+                || (1..=3).contains(&self.read_failures)
                 || !self.confirming.is_empty()
+                || !self.confirmed.is_empty()
+                || !self.closes.is_empty()
                 || !self.stamps.is_empty()
                 || !self.raises.is_empty()
                 || !self.raising.is_empty())

@@ -58,11 +58,7 @@ pub fn judge(
     }
     let same = view.session.as_deref().is_none_or(|shown| shown == session);
     let reaches_back = view.oldest.is_none_or(|oldest| oldest < sent_at);
-    if same && reaches_back {
-        Finding::Absent
-    } else {
-        Finding::Unclear
-    }
+    if same && reaches_back { Finding::Absent } else { Finding::Unclear }
 }
 
 impl Engine {
@@ -96,11 +92,7 @@ impl Engine {
             if let Some(claim) = self.claims.get_mut(&id) {
                 claim.phase = Phase::Looking;
             }
-            self.out.push(Command::Look {
-                lane,
-                claim: Some(id),
-                reference,
-            });
+            self.out.push(Command::Look { lane, claim: Some(id), reference });
         } else {
             self.unreadable(id, ability.deduplicates, now);
         }
@@ -180,13 +172,8 @@ impl Engine {
         };
         let pause = backoff::pause(PACE, claim.tries, claim.lane.seed(), None);
         if now.since(claim.at) >= self.policy.give_up_after {
-            let settlement: Settlement = self.outcome(
-                id,
-                &Verdict::Unknown {
-                    detail: detail.clone(),
-                },
-                now,
-            );
+            let settlement: Settlement =
+                self.outcome(id, &Verdict::Unknown { detail: detail.clone() }, now);
             self.settle(id, settlement);
         } else {
             self.set_timer(Timer::Unknown(id), now.after(pause));
@@ -227,22 +214,13 @@ mod tests {
             open_since: None,
             open_is_reference: false,
             oldest: Some(Timestamp::from_secs(oldest)),
-            reference: reference.map(|answered| ReferenceSeen {
-                answered,
-                at: Some(Timestamp::from_secs(100)),
-            }),
+            reference: reference
+                .map(|answered| ReferenceSeen { answered, at: Some(Timestamp::from_secs(100)) }),
         }
     }
 
     fn at(view: &SessionView, seen_down: bool, now: i64) -> Finding {
-        judge(
-            view,
-            "s",
-            Timestamp::from_secs(100),
-            seen_down,
-            HOUR,
-            Timestamp::from_secs(now),
-        )
+        judge(view, "s", Timestamp::from_secs(100), seen_down, HOUR, Timestamp::from_secs(now))
     }
 
     #[test]
@@ -257,15 +235,9 @@ mod tests {
     fn w6_its_absence_counts_only_in_a_complete_history_of_that_session() {
         assert_eq!(at(&view(None, 99), false, 110), Finding::Absent);
         assert_eq!(at(&view(None, 100), false, 110), Finding::Unclear);
-        let rotated = SessionView {
-            session: Some("s2".into()),
-            ..view(None, 1)
-        };
+        let rotated = SessionView { session: Some("s2".into()), ..view(None, 1) };
         assert_eq!(at(&rotated, false, 110), Finding::Unclear);
-        let empty = SessionView {
-            oldest: None,
-            ..view(None, 1)
-        };
+        let empty = SessionView { oldest: None, ..view(None, 1) };
         assert_eq!(at(&empty, false, 110), Finding::Absent);
         assert_eq!(at(&SessionView::default(), false, 110), Finding::Absent);
     }

@@ -10,18 +10,13 @@ pub const MARKER: &str = "[kanban]";
 ///
 /// `None` when nothing is left of it.
 pub fn first_line(text: &str, max: usize) -> Option<String> {
-    text.lines()
-        .map(|line| one_line(line, max))
-        .find(|line| !line.is_empty())
+    text.lines().map(|line| one_line(line, max)).find(|line| !line.is_empty())
 }
 
 /// `text` as one line: masked, neutralised and cut to `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
     // Far more than any bound needs, so that a payload of megabytes costs nothing here.
-    let head: String = text
-        .chars()
-        .take(max.saturating_mul(4).saturating_add(4_096))
-        .collect();
+    let head: String = text.chars().take(max.saturating_mul(4).saturating_add(4_096)).collect();
     let masked = mask::secrets(&head);
     let mut line = String::with_capacity(masked.len());
     for c in masked.chars() {
@@ -98,11 +93,8 @@ mod tests {
 
     #[test]
     fn report_46_a_cut_leaves_words_and_links_whole() {
-        let text = format!(
-            "{} https://example.org/{} end",
-            "word ".repeat(37).trim(),
-            "x".repeat(60)
-        );
+        let text =
+            format!("{} https://example.org/{} end", "word ".repeat(37).trim(), "x".repeat(60));
         let short = cut(&text, 200);
         assert!(short.ends_with("word\u{2026}"), "{short}");
         assert_eq!(cut("short", 200), "short");
@@ -114,20 +106,14 @@ mod tests {
         let line = one_line("x [KANBAN] \u{202e}kgw:00ff \"quoted\"\r\nnext\u{7}", 200);
         assert_eq!(line, "x (kanban) kgw_00ff 'quoted' next");
         // Joining what an invisible character separated must not bring a mark back.
-        assert_eq!(
-            one_line("[kan\u{200b}ban] k\u{2060}gw:1", 99),
-            "(kanban) kgw_1"
-        );
+        assert_eq!(one_line("[kan\u{200b}ban] k\u{2060}gw:1", 99), "(kanban) kgw_1");
     }
 
     #[test]
     fn report_105_no_limit_splits_a_character() {
-        for text in [
-            "д".repeat(3_720),
-            "\u{1f600}".repeat(1_860),
-            "\u{301}\u{301}".into(),
-            String::new(),
-        ] {
+        for text in
+            ["д".repeat(3_720), "\u{1f600}".repeat(1_860), "\u{301}\u{301}".into(), String::new()]
+        {
             for max in 0..=5 {
                 assert!(cut(&text, max).chars().count() <= max);
             }

@@ -66,13 +66,9 @@ mod tests {
 
     #[test]
     fn prose_is_left_alone() {
-        for prose in [
-            "the basic idea",
-            "a secret: none",
-            "sk-ip this",
-            "task-force",
-            "12:30 at t_1",
-        ] {
+        for prose in
+            ["the basic idea", "a secret: none", "sk-ip this", "task-force", "12:30 at t_1"]
+        {
             assert_eq!(secrets(prose), prose);
         }
     }

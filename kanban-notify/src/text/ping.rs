@@ -5,17 +5,10 @@ use crate::record::Facts;
 
 /// One message about one event.
 pub fn text(facts: &Facts, board: &str, possible_repeat: bool) -> String {
-    let subject = if facts.title.is_empty() {
-        &facts.task
-    } else {
-        &facts.title
-    };
+    let subject = if facts.title.is_empty() { &facts.task } else { &facts.title };
     let mut text = format!("{subject} {}.", words::happened(facts));
     if let Some(handoff) = &facts.handoff {
-        text.push_str(&format!(
-            "\n{}: {handoff}",
-            words::handoff_label(facts.kind)
-        ));
+        text.push_str(&format!("\n{}: {handoff}", words::handoff_label(facts.kind)));
     }
     for (name, label) in [("reviewer", "Reviewer"), ("implementer", "Implementer")] {
         if let Some(value) = words::note(facts, name) {
@@ -59,11 +52,7 @@ mod tests {
             .iter()
             .filter(|(kind, _)| kind.pings())
             .map(|(kind, _)| {
-                text(&facts(*kind), "default", false)
-                    .lines()
-                    .next()
-                    .unwrap()
-                    .to_owned()
+                text(&facts(*kind), "default", false).lines().next().unwrap().to_owned()
             })
             .collect();
         insta::assert_snapshot!(all.join("\n"), @r"
@@ -81,10 +70,7 @@ mod tests {
 
     #[test]
     fn hand_off_and_ids_come_last() {
-        let facts = Facts {
-            handoff: Some("done once".into()),
-            ..facts(Kind::Completed)
-        };
+        let facts = Facts { handoff: Some("done once".into()), ..facts(Kind::Completed) };
         insta::assert_snapshot!(text(&facts, "default", true), @r"
         Build report was completed.
         Summary: done once

@@ -73,10 +73,7 @@ fn entry(facts: &Facts, board: &str) -> String {
     }
     entry.push_str(&format!("\n   Board: {board}"));
     if let Some(handoff) = &facts.handoff {
-        entry.push_str(&format!(
-            "\n   {}: \"{handoff}\"",
-            words::handoff_label(facts.kind)
-        ));
+        entry.push_str(&format!("\n   {}: \"{handoff}\"", words::handoff_label(facts.kind)));
     }
     for (name, label) in [("reviewer", "Reviewer"), ("implementer", "Implementer")] {
         if let Some(value) = words::note(facts, name) {
@@ -130,12 +127,7 @@ mod tests {
             notes: vec![("reviewer".into(), "ann".into())],
             ..facts("t_00000002", Kind::ChangesRequested, None)
         };
-        let wake = text(
-            &[(&one, "default"), (&two, "ops")],
-            |_| "kgw:4567".into(),
-            true,
-            16_384,
-        );
+        let wake = text(&[(&one, "default"), (&two, "ops")], |_| "kgw:4567".into(), true, 16_384);
         insta::assert_snapshot!(wake.text, @r#"
         [kanban] 2 events on tasks that you follow:
         1. Task t_00000001 is blocked.
@@ -157,9 +149,8 @@ mod tests {
 
     #[test]
     fn w5_only_whole_entries_that_fit_are_named() {
-        let all: Vec<Facts> = (0..100)
-            .map(|n| facts(&format!("t_{n:08}"), Kind::Crashed, None))
-            .collect();
+        let all: Vec<Facts> =
+            (0..100).map(|n| facts(&format!("t_{n:08}"), Kind::Crashed, None)).collect();
         let events: Vec<_> = all.iter().map(|facts| (facts, "default")).collect();
         let wake = text(&events, |named| format!("kgw:{named}"), true, 2_000);
         assert!(wake.text.len() <= 2_000, "{}", wake.text.len());

@@ -50,9 +50,5 @@ pub(super) fn handoff_label(kind: Kind) -> &'static str {
 
 /// A note by name.
 pub(super) fn note<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
-    facts
-        .notes
-        .iter()
-        .find(|(key, _)| key == name)
-        .map(|(_, value)| value.as_str())
+    facts.notes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }

@@ -1,0 +1,152 @@
+//! A board in memory, with the contract of `ports::Boards`.
+
+use kanban_notify::{
+    event::{Event, Kind, Task},
+    ids::EventId,
+    record::{Pass, PassRequest, Position, RowChange, RowOutcome, Sweep},
+    subscription::{Mode, Row, SubKey},
+    time::Timestamp,
+};
+
+#[derive(Default)]
+pub struct ModelBoard {
+    pub events: Vec<Event>,
+    pub rows: Vec<Row>,
+    /// Every value that a row's cursor ever had, to prove that it never falls.
+    pub cursor_falls: usize,
+}
+
+impl ModelBoard {
+    pub fn subscribe(&mut self, task: &str, platform: &str, chat: &str, now: Timestamp) {
+        let rowid = i64::try_from(self.rows.len()).unwrap() + 1;
+        let key = SubKey {
+            task: task.into(),
+            platform: platform.into(),
+            chat: chat.into(),
+            thread: String::new(),
+        };
+        if self.rows.iter().any(|row| row.key == key) {
+            return;
+        }
+        self.rows.push(Row {
+            key,
+            created_at: Timestamp::from_secs(now.secs()),
+            cursor: EventId(0),
+            owner: Some("default".into()),
+            user: None,
+            mode: Mode::Unset,
+            rowid,
+        });
+    }
+
+    pub fn happen(&mut self, task: &str, kind: Kind, now: Timestamp) -> EventId {
+        let id = EventId(i64::try_from(self.events.len()).unwrap() + 1);
+        self.events.push(Event {
+            id,
+            task: task.into(),
+            kind,
+            payload: None,
+            run: None,
+            created_at: Timestamp::from_secs(now.secs()),
+        });
+        id
+    }
+
+    pub fn newest(&self) -> EventId {
+        self.events.last().map(|event| event.id).unwrap_or_default()
+    }
+
+    pub fn read(&self, request: &PassRequest) -> Pass {
+        let newest = self.newest();
+        let mut events: Vec<Event> = match request.sweep {
+            Sweep::No => {
+                let new_to = |event: &Event, row: &Row| {
+                    row.rowid > request.after.rowid
+                        && row.key.task == event.task
+                        && event.id > row.cursor
+                };
+                let wanted = |event: &&Event| {
+                    event.id > request.after.event || self.rows.iter().any(|row| new_to(event, row))
+                };
+                self.events.iter().filter(wanted).cloned().collect()
+            }
+            Sweep::Above(above) => self
+                .events
+                .iter()
+                .filter(|event| {
+                    let unseen = |row: &&Row| row.key.task == event.task && event.id > row.cursor;
+                    event.id > above && self.rows.iter().any(|row| unseen(&row))
+                })
+                .cloned()
+                .collect(),
+        };
+        let cut = events.len() > request.limit;
+        events.truncate(request.limit);
+        let last = events.last().map(|event| event.id);
+        let (more, sweep_from, next) = match request.sweep {
+            Sweep::No => (cut, None, if cut { last.unwrap_or(newest) } else { newest }),
+            Sweep::Above(_) => (false, last.filter(|_| cut), newest),
+        };
+        let rows = self
+            .rows
+            .iter()
+            .filter(|row| {
+                row.rowid > request.after.rowid
+                    || events.iter().any(|event| event.task == row.key.task)
+            })
+            .cloned()
+            .collect();
+        let watched = request
+            .watch
+            .iter()
+            .map(|key| (key.clone(), self.rows.iter().find(|row| row.key == *key).cloned()))
+            .collect();
+        Pass {
+            tasks: events
+                .iter()
+                .map(|event| Task { id: event.task.clone(), title: "t".into(), ..Task::default() })
+                .collect(),
+            events,
+            rows,
+            watched,
+            next: Position {
+                event: next,
+                rowid: i64::try_from(self.rows.len()).unwrap(),
+                ..Position::default()
+            },
+            more,
+            sweep_from,
+            newest,
+            ..Pass::default()
+        }
+    }
+
+    pub fn change(&mut self, changes: &[RowChange]) -> Vec<RowOutcome> {
+        changes.iter().map(|change| self.change_one(change)).collect()
+    }
+
+    fn change_one(&mut self, change: &RowChange) -> RowOutcome {
+        let (RowChange::Raise { key, .. }
+        | RowChange::Stamp { key, .. }
+        | RowChange::Delete { key, .. }) = change;
+        let Some(row) = self.rows.iter_mut().find(|row| row.key == *key) else {
+            return RowOutcome::Gone;
+        };
+        match change {
+            RowChange::Raise { to, .. } => {
+                self.cursor_falls += usize::from(*to < EventId(0));
+                row.cursor = row.cursor.max(*to);
+                RowOutcome::Won
+            }
+            RowChange::Stamp { from, to, .. } if row.owner == *from => {
+                row.owner.clone_from(to);
+                RowOutcome::Won
+            }
+            RowChange::Stamp { .. } => RowOutcome::Lost,
+            RowChange::Delete { .. } => {
+                self.rows.retain(|row| row.key != *key);
+                RowOutcome::Won
+            }
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! Random worlds: events, faults, crashes and restarts in any order (laws D1 to D10).
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use kanban_notify::{
+    engine::{Command, Engine, Input},
+    event::Kind,
+    ids::{BoardId, ChannelName, EventId, Incarnation},
+    key::Identity,
+    leg::LegKind,
+    policy::{Ability, Policy, World},
+    ports::Change,
+    record::{BoardStart, Intent},
+    time::Timestamp,
+};
+use proptest::prelude::*;
+
+use crate::model::{
+    board::ModelBoard,
+    ledger::ModelLedger,
+    receiver::{Fate, Receiver},
+};
+
+const BOARD: BoardId = BoardId(1);
+
+struct Sim {
+    now: Timestamp,
+    random: u64,
+    board: ModelBoard,
+    ledger: ModelLedger,
+    receiver: Receiver,
+    policy: Policy,
+    engine: Engine,
+    instance: u32,
+    /// Operations on the ledger, in order; everything else in any order.
+    ledger_queue: VecDeque<Command>,
+    others: Vec<Command>,
+    healthy: bool,
+    timer: Timestamp,
+    cursors: BTreeMap<String, EventId>,
+    crashes_in_flight: usize,
+}
+
+impl Sim {
+    fn new(seed: u64, deduplicates: bool, readable: bool) -> Self {
+        let policy = Policy::default();
+        let mut sim = Self {
+            now: Timestamp::from_secs(1_000_000),
+            random: seed,
+            board: ModelBoard::default(),
+            ledger: ModelLedger::default(),
+            receiver: Receiver { deduplicates, readable, ..Receiver::default() },
+            engine: Self::engine(&policy, deduplicates, readable),
+            policy,
+            instance: 1,
+            ledger_queue: VecDeque::new(),
+            others: Vec::new(),
+            healthy: false,
+            timer: Timestamp::NEVER,
+            cursors: BTreeMap::new(),
+            crashes_in_flight: 0,
+        };
+        sim.start();
+        sim
+    }
+
+    fn engine(policy: &Policy, deduplicates: bool, readable: bool) -> Engine {
+        let mut world = World::default();
+        let ability = Ability { deduplicates, readable };
+        world.channels.insert(ChannelName::api_server("default"), ability);
+        world
+            .channels
+            .insert(ChannelName("console".into()), Ability { deduplicates, readable: false });
+        let identity = Identity::new("gateway".into(), b"fake secret".to_vec());
+        Engine::new(policy.clone(), identity, world)
+    }
+
+    fn start(&mut self) {
+        self.feed(Input::Start);
+        let start = BoardStart {
+            id: BOARD,
+            slug: "default".into(),
+            incarnation: Incarnation(1),
+            position: self.ledger.position.clone(),
+            has_delivery_mode: false,
+        };
+        self.feed(Input::Change(Change::Opened(start)));
+    }
+
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.pick(one_in) == 0
+    }
+
+    fn pick(&mut self, below: u64) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.random >> 33) % below.max(1)
+    }
+
+    fn feed(&mut self, input: Input) {
+        for command in self.engine.handle(input, self.now) {
+            match command {
+                Command::WakeMeAt(at) => self.timer = at,
+                Command::Tell(_) => {}
+                Command::LoadWork
+                | Command::Plan(_)
+                | Command::NoteRaised(_)
+                | Command::Intend(_)
+                | Command::Settle(_) => self.ledger_queue.push_back(command),
+                other => self.others.push(other),
+            }
+        }
+        self.check_cursors();
+    }
+
+    /// D1: never lowered, and never past an event that needs something and has not got it.
+    fn check_cursors(&mut self) {
+        for row in &self.board.rows {
+            let name = format!("{:?}", row.key);
+            let before = self.cursors.insert(name, row.cursor).unwrap_or_default();
+            assert!(row.cursor >= before, "the cursor of {:?} fell", row.key);
+            let passed = self.board.events.iter().filter(|event| {
+                event.task == row.key.task
+                    && event.id <= row.cursor
+                    && event.created_at.secs() >= row.created_at.secs()
+            });
+            for event in passed.filter(|event| event.kind.wakes()) {
+                let settled = self.ledger.legs.iter().any(|(leg, facts)| {
+                    let sub = self.ledger.subs.iter().find(|copy| copy.sub.id == leg.subscription);
+                    sub.is_some_and(|copy| copy.sub.key == row.key)
+                        && facts.event == event.id
+                        && leg.state.is_final()
+                });
+                assert!(settled, "the cursor of {:?} passed unsettled {:?}", row.key, event.id);
+            }
+        }
+    }
+
+    fn fate(&mut self) -> Fate {
+        if self.healthy || self.chance(2) {
+            return Fate::Ok;
+        }
+        let at = usize::try_from(self.pick(8)).unwrap();
+        Fate::ALL[at]
+    }
+
+    /// Runs one operation that is under way; false when there is none.
+    fn run_one(&mut self) -> bool {
+        let choices = self.others.len() + usize::from(!self.ledger_queue.is_empty());
+        if choices == 0 {
+            return false;
+        }
+        let at = usize::try_from(self.pick(u64::try_from(choices).unwrap())).unwrap();
+        if at < self.others.len() {
+            let command = self.others.swap_remove(at);
+            self.run_other(command);
+        } else if let Some(command) = self.ledger_queue.pop_front() {
+            self.run_ledger(command);
+        }
+        true
+    }
+
+    fn run_ledger(&mut self, command: Command) {
+        let fails = !self.healthy && self.chance(12);
+        match command {
+            Command::LoadWork if fails => self.feed(Input::WorkFailed),
+            Command::LoadWork => {
+                let work = self.ledger.open_work(self.instance);
+                self.feed(Input::Work(Box::new(work)));
+            }
+            Command::Plan(plan) if fails => self.feed(Input::PlanFailed(plan.board)),
+            Command::Plan(plan) => {
+                let planned = self.ledger.plan(&plan);
+                self.feed(Input::Planned { board: BOARD, planned });
+            }
+            Command::NoteRaised(raised) if !fails => self.ledger.raised(&raised),
+            Command::Intend(intent) if fails => self.feed(Input::IntendFailed(vec![intent])),
+            Command::Intend(mut intent) => {
+                intent.body = body(&intent);
+                let results = self.ledger.intend(std::slice::from_ref(&intent), self.instance);
+                let results = vec![(intent, results.into_iter().next().unwrap())];
+                self.feed(Input::Intended(results));
+            }
+            Command::Settle(settlement) if fails => {
+                self.feed(Input::SettleFailed(vec![settlement]));
+            }
+            Command::Settle(settlement) => {
+                let settlements = vec![settlement];
+                let raises = self.ledger.settle(&settlements);
+                self.feed(Input::Settled { settlements, raises });
+            }
+            _ => {}
+        }
+    }
+
+    fn run_other(&mut self, command: Command) {
+        match command {
+            Command::Read(board, request) => {
+                if !self.healthy && self.chance(12) {
+                    return self.feed(Input::ReadFailed(board));
+                }
+                let pass = self.board.read(&request);
+                let tasks: Vec<String> = pass
+                    .events
+                    .iter()
+                    .map(|event| event.task.clone())
+                    .chain(pass.rows.iter().map(|row| row.key.task.clone()))
+                    .chain(pass.watched.iter().map(|(key, _)| key.task.clone()))
+                    .collect();
+                let copies = self.ledger.copies(&tasks);
+                self.feed(Input::PassRead { board, pass: Box::new(pass), copies });
+            }
+            Command::ChangeRows(board, changes) => {
+                let results = if !self.healthy && self.chance(8) {
+                    Vec::new()
+                } else {
+                    let outcomes = self.board.change(&changes);
+                    changes.into_iter().zip(outcomes).collect()
+                };
+                self.feed(Input::RowsChanged { board, results });
+                self.feed(Input::Change(Change::Board(BOARD)));
+            }
+            Command::Send(claim, parcel) => {
+                let fate = self.fate();
+                let verdict = self.receiver.take(&parcel, fate, self.now);
+                self.feed(Input::Sent { claim, verdict });
+            }
+            Command::Look { lane, claim, reference } => {
+                let fails = !self.healthy && self.chance(4);
+                let session = match lane.destination() {
+                    kanban_notify::message::Destination::Session { session, .. } => session.clone(),
+                    kanban_notify::message::Destination::Chat { chat, .. } => chat.clone(),
+                };
+                let result = self.receiver.look(&session, reference.as_deref(), fails);
+                self.feed(Input::Looked { lane, claim, result });
+            }
+            Command::Probe(channel) => {
+                let parcel = kanban_notify::verdict::Verdict::Delivered(Default::default());
+                self.feed(Input::Probed { channel, verdict: parcel });
+            }
+            _ => {}
+        }
+    }
+
+    /// Kill -9: memory is gone; what was under way happened or not, and nobody heard of it.
+    fn crash(&mut self) {
+        for command in std::mem::take(&mut self.others) {
+            let happens = self.chance(2);
+            match command {
+                Command::Send(_, parcel) => {
+                    self.crashes_in_flight += 1;
+                    if happens {
+                        self.receiver.take(&parcel, Fate::Silent, self.now);
+                    }
+                }
+                Command::ChangeRows(_, changes) if happens => {
+                    self.board.change(&changes);
+                }
+                _ => {}
+            }
+        }
+        // The operation at the head may have been committed; those behind it were not begun.
+        if let Some(command) = self.ledger_queue.pop_front()
+            && self.chance(2)
+        {
+            match command {
+                Command::Plan(plan) => {
+                    self.ledger.plan(&plan);
+                }
+                Command::Intend(mut intent) => {
+                    intent.body = body(&intent);
+                    self.ledger.intend(&[intent], self.instance);
+                }
+                Command::Settle(settlement) => {
+                    self.ledger.settle(&[settlement]);
+                }
+                _ => {}
+            }
+        }
+        self.ledger_queue.clear();
+        self.instance += 1;
+        self.timer = Timestamp::NEVER;
+        self.engine =
+            Self::engine(&self.policy, self.receiver.deduplicates, self.receiver.readable);
+        self.start();
+    }
+
+    fn step_time(&mut self) {
+        if self.timer != Timestamp::NEVER {
+            self.now = self.now.max(self.timer);
+        } else {
+            self.now = self.now.after(Duration::from_secs(1));
+        }
+        self.feed(Input::Tick);
+    }
+
+    /// Lets everything end well.
+    fn drain(&mut self) {
+        self.healthy = true;
+        for _ in 0..20_000 {
+            if !self.run_one() {
+                let open = self.ledger.legs.iter().any(|(leg, _)| !leg.state.is_final());
+                let behind = self.engine.owes_cursors();
+                if !open && !behind && self.engine.is_idle(self.now) {
+                    return;
+                }
+                self.step_time();
+            }
+        }
+        let open: Vec<_> =
+            self.ledger.legs.iter().filter(|(leg, _)| !leg.state.is_final()).collect();
+        panic!("not drained: {open:?}\n{:?}", self.engine);
+    }
+}
+
+/// The model's encoding: who is told of which events, and the reference for looks.
+fn body(intent: &Intent) -> String {
+    let events: Vec<String> =
+        intent.message.facts.iter().map(|fact| format!("<{}>", fact.event)).collect();
+    let mark = if intent.message.possible_repeat { " repeat" } else { "" };
+    format!("{}{mark} {}", events.join(""), intent.reference)
+}
+
+fn play(seed: u64, actions: &[u8], deduplicates: bool, readable: bool) -> Sim {
+    let mut sim = Sim::new(seed, deduplicates, readable);
+    for action in actions {
+        match action {
+            0 | 1 => {
+                let task = format!("t_{}", sim.pick(4));
+                let kinds = [Kind::Completed, Kind::Blocked, Kind::Crashed, Kind::Status];
+                let kind = kinds[usize::try_from(sim.pick(4)).unwrap()];
+                let now = sim.now;
+                sim.board.happen(&task, kind, now);
+                sim.feed(Input::Change(Change::Board(BOARD)));
+            }
+            2 => {
+                let task = format!("t_{}", sim.pick(4));
+                let now = sim.now;
+                match sim.pick(3) {
+                    0 => sim.board.subscribe(&task, "console", "room", now),
+                    n => sim.board.subscribe(&task, "api_server", &format!("s{n}"), now),
+                }
+                sim.feed(Input::Change(Change::Board(BOARD)));
+            }
+            3 => sim.step_time(),
+            4 => sim.crash(),
+            _ => {
+                for _ in 0..4 {
+                    sim.run_one();
+                }
+            }
+        }
+    }
+    sim.drain();
+    sim
+}
+
+/// Every (row, event) that somebody must have heard of, with how often it took effect, unmarked.
+fn effects(sim: &Sim) -> Vec<(String, i64, usize)> {
+    let mut heard = Vec::new();
+    for (leg, facts) in &sim.ledger.legs {
+        let copy = sim.ledger.subs.iter().find(|copy| copy.sub.id == leg.subscription).unwrap();
+        let chat = &copy.sub.key.chat;
+        let count = sim.receiver.effects.iter().filter(|(destination, body)| {
+            let to = match destination {
+                kanban_notify::message::Destination::Chat { chat, .. } => chat,
+                kanban_notify::message::Destination::Session { session, .. } => session,
+            };
+            to == chat && body.contains(&format!("<{}>", facts.event.0))
+        });
+        heard.push((chat.clone(), facts.event.0, count.count()));
+    }
+    heard
+}
+
+/// Nothing that was owed is missing from the ledger altogether.
+fn assert_all_planned(sim: &Sim) {
+    for row in &sim.board.rows {
+        for event in &sim.board.events {
+            let concerns = event.task == row.key.task
+                && event.created_at.secs() >= row.created_at.secs()
+                && (event.kind.wakes() || !row.key.is_api_server());
+            let kind = if row.key.is_api_server() { LegKind::Wake } else { LegKind::Ping };
+            let planned = sim.ledger.legs.iter().any(|(leg, facts)| {
+                let copy = sim.ledger.subs.iter().find(|copy| copy.sub.id == leg.subscription);
+                copy.is_some_and(|copy| copy.sub.key == row.key)
+                    && facts.event == event.id
+                    && leg.kind == kind
+            });
+            assert!(planned || !concerns, "{:?} of {:?} was never planned", event.id, row.key);
+        }
+        assert!(row.cursor <= sim.board.newest());
+    }
+}
+
+fn actions() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(0_u8..9, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A receiver that knows its keys: exactly one effect for everything owed, whatever crashes.
+    #[test]
+    fn exactly_once_with_a_deduplicating_receiver(seed: u64, actions in actions(), readable: bool) {
+        let sim = play(seed, &actions, true, readable);
+        assert_all_planned(&sim);
+        for (chat, event, count) in effects(&sim) {
+            prop_assert_eq!(count, 1, "event {} for {}", event, chat);
+        }
+    }
+
+    /// A receiver without keys whose history can be read: a session still gets everything exactly once.
+    #[test]
+    fn exactly_once_where_the_history_is_readable(seed: u64, actions in actions()) {
+        let sim = play(seed, &actions, false, true);
+        assert_all_planned(&sim);
+        for (chat, event, count) in effects(&sim) {
+            // The room has no history: there a message that was lost twice waits in the dead letters.
+            if chat != "room" {
+                prop_assert_eq!(count, 1, "event {} for {}", event, chat);
+            }
+        }
+    }
+
+    /// A receiver that helps with nothing: never lost; at most one repeat of anything, and marked.
+    #[test]
+    fn at_least_once_and_at_most_one_marked_repeat_otherwise(seed: u64, actions in actions()) {
+        let sim = play(seed, &actions, false, false);
+        assert_all_planned(&sim);
+        let parked: Vec<i64> = sim.ledger.legs.iter()
+            .filter(|(leg, _)| leg.state == kanban_notify::leg::LegState::Parked)
+            .map(|(_, facts)| facts.event.0)
+            .collect();
+        for (chat, event, count) in effects(&sim) {
+            // Lost twice on the way, it waits in the dead letters rather than being forgotten.
+            prop_assert!(count >= 1 || parked.contains(&event), "event {} for {}", event, chat);
+            prop_assert!(count <= 2, "event {} for {}: {} times", event, chat, count);
+        }
+        let bodies = &sim.receiver.effects;
+        for (at, (to, body)) in bodies.iter().enumerate() {
+            let named = |other: &str| events(body).any(|event| events(other).any(|e| e == event));
+            let repeat = bodies.iter().take(at).any(|(before, other)| before == to && named(other));
+            prop_assert!(!repeat || body.contains("repeat"), "an unmarked repeat: {}", body);
+        }
+    }
+}
+
+/// The events named in a model body.
+fn events(body: &str) -> impl Iterator<Item = &str> {
+    body.split(['<', '>']).filter(|part| part.parse::<i64>().is_ok())
+}
+
+#[test]
+fn d3_many_events_for_one_session_travel_together() {
+    let mut sim = Sim::new(1, true, true);
+    sim.healthy = true;
+    for n in 0..10 {
+        let now = sim.now;
+        sim.board.subscribe(&format!("t_{n}"), "api_server", "s", now);
+        sim.board.happen(&format!("t_{n}"), Kind::Completed, now);
+    }
+    sim.feed(Input::Change(Change::Board(BOARD)));
+    sim.drain();
+    assert_eq!(sim.receiver.effects.len(), 1, "{:?}", sim.receiver.effects);
+}

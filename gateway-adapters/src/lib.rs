@@ -1,1 +1,13 @@
 #![doc = include_str!("../README.md")]
+
+#[cfg(feature = "api_server")]
+pub mod api_server;
+#[cfg(feature = "console")]
+pub mod console;
+pub mod error;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "test-support")]
+pub mod receiver;
+
+pub use error::AdapterError;

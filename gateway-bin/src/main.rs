@@ -1,2 +1,7 @@
-//! The `kanban-gateway` command.
-fn main() {}
+//! The `kanban-gateway` command: reads the process's arguments and environment, and nothing else.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gateway_bin::cli::main(std::env::args_os(), std::env::vars_os().collect())
+}

@@ -26,8 +26,6 @@ pub struct Policy {
     pub accept: bool,
     /// What to do with an outcome that stays unknown (law D7).
     pub on_unknown: OnUnknown,
-    /// Failed attempts, counted as law D8 counts them, after which a leg is parked.
-    pub max_failures: u32,
     /// First and longest pause between attempts (law D8).
     pub backoff: (Duration, Duration),
     /// Claims in flight on one channel (law D6).
@@ -74,7 +72,6 @@ impl Default for Policy {
             expire_without_asking: 100,
             accept: false,
             on_unknown: OnUnknown::Resend,
-            max_failures: 20,
             backoff: (Duration::from_secs(2), Duration::from_secs(900)),
             concurrency: 4,
             concurrency_total: 64,

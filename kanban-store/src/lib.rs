@@ -1,1 +1,13 @@
 #![doc = include_str!("../README.md")]
+
+#[cfg(feature = "board")]
+pub mod board;
+pub mod error;
+#[cfg(feature = "ledger")]
+pub mod ledger;
+#[cfg(feature = "notify-ports")]
+pub mod ports;
+#[cfg(feature = "write")]
+pub mod write;
+
+pub use error::StoreError;

@@ -1,0 +1,295 @@
+//! The one HTTP client: time-outs, body limits, no redirects, no retries of its own.
+//!
+//! It says whether a request without an answer may have left (law D7). hyper-util moves a request
+//! to a fresh connection only when the pooled one was closed before the request was taken from its
+//! queue, so such a move never repeats a byte. No proxy is used, for any address.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use ::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{
+        Client, Error,
+        connect::{CaptureConnection, HttpConnector, capture_connection},
+    },
+    rt::{TokioExecutor, TokioTimer},
+};
+use kanban_notify::verdict::Detail;
+use rustls::ClientConfig;
+use tokio::time::{Instant, timeout_at};
+
+use super::{redact::Redactor, verdict::NoAnswer};
+use crate::AdapterError;
+
+/// How the client connects; the limits of one exchange are [`Limits`].
+#[derive(Clone, Debug)]
+pub struct HttpClientConfig {
+    /// The longest a connection may take, from DNS to the end of the TLS handshake. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How long an idle connection is kept for reuse. Default 30 s.
+    pub idle_timeout: Duration,
+    /// How many idle connections are kept for one host. Default 16.
+    pub idle_per_host: usize,
+}
+
+impl Default for HttpClientConfig {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+            idle_per_host: 16,
+        }
+    }
+}
+
+/// The limits of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest it may take, from the first step of connecting to the last byte of the answer.
+    pub total: Duration,
+    /// The most bytes of an answer's body that are read.
+    pub body: usize,
+}
+
+/// The client. Clones share their connections.
+#[derive(Clone)]
+pub struct HttpClient {
+    inner: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connect_timeout: Duration,
+    printable: Arc<Redactor>,
+}
+
+impl std::fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpClient")
+            .field("connect_timeout", &self.connect_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpClient {
+    /// Builds a client that trusts the system's root certificates, or Mozilla's where there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Tls`] when rustls refuses the protocol versions of its own provider.
+    pub fn new(config: &HttpClientConfig) -> Result<Self, AdapterError> {
+        let tls = tls().map_err(|error| AdapterError::Tls { source: error.into() })?;
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let inner = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(config.idle_timeout)
+            .pool_max_idle_per_host(config.idle_per_host)
+            .build(connector);
+        Ok(Self {
+            inner,
+            connect_timeout: config.connect_timeout,
+            printable: Arc::new(Redactor::default()),
+        })
+    }
+
+    /// Sends a request once and answers when the head of the response is there.
+    ///
+    /// `Content-Length` is always sent, `Origin` never; a redirect is an answer like any other.
+    ///
+    /// # Errors
+    ///
+    /// [`NoAnswer::NotSent`] when certainly no byte of the request left: refused, no route, DNS, TLS
+    /// handshake, connecting took too long. Otherwise [`NoAnswer::MaybeSent`].
+    pub async fn open(&self, request: Request<Bytes>, limits: Limits) -> Result<Reply, NoAnswer> {
+        let start = Instant::now();
+        let deadline = later(start, limits.total);
+        let (mut head, body) = request.into_parts();
+        head.headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
+        head.headers.remove(header::ORIGIN);
+        let mut request = Request::from_parts(head, Full::new(body));
+        let connection = capture_connection(&mut request);
+        let mut response = pin!(self.inner.request(request));
+
+        let connecting = later(start, self.connect_timeout).min(deadline);
+        let answered = match timeout_at(connecting, &mut response).await {
+            Ok(answered) => Ok(answered),
+            Err(_) if !was_connected(&connection) => {
+                return Err(NoAnswer::NotSent(Detail::new(
+                    "connecting took too long, nothing was sent",
+                )));
+            }
+            Err(_) => timeout_at(deadline, &mut response).await,
+        };
+        match answered {
+            Ok(Ok(response)) => {
+                let (head, body) = response.into_parts();
+                Ok(Reply {
+                    status: head.status,
+                    headers: head.headers,
+                    body,
+                    deadline,
+                    left: limits.body,
+                    printable: Arc::clone(&self.printable),
+                })
+            }
+            Ok(Err(error)) if !was_connected(&connection) || never_taken(&error) => {
+                Err(NoAnswer::NotSent(self.printable.chain(&error)))
+            }
+            Ok(Err(error)) => Err(NoAnswer::MaybeSent(self.printable.chain(&error))),
+            Err(_) => Err(NoAnswer::MaybeSent(Detail::new(
+                "no answer in time, the request may have been taken",
+            ))),
+        }
+    }
+
+    /// Sends a request once and reads the whole answer, of which the first `keep` bytes are kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpClient::open`]. Once the head is there, every end is a [`Response`].
+    pub async fn fetch(
+        &self,
+        request: Request<Bytes>,
+        limits: Limits,
+        keep: usize,
+    ) -> Result<Response, NoAnswer> {
+        Ok(self.open(request, limits).await?.collect(keep).await)
+    }
+}
+
+/// A response whose body has not been read yet. Read it to its end, or its connection is closed.
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    body: Incoming,
+    deadline: Instant,
+    left: usize,
+    printable: Arc<Redactor>,
+}
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Reply {
+    /// The next piece of the body.
+    ///
+    /// # Errors
+    ///
+    /// How the body ended: [`BodyEnd::Whole`] after its last piece.
+    pub async fn chunk(&mut self) -> Result<Bytes, BodyEnd> {
+        loop {
+            let frame = match timeout_at(self.deadline, self.body.frame()).await {
+                Err(_) => return Err(BodyEnd::TimedOut),
+                Ok(None) => return Err(BodyEnd::Whole),
+                Ok(Some(Err(error))) => return Err(BodyEnd::Cut(self.printable.chain(&error))),
+                Ok(Some(Ok(frame))) => frame,
+            };
+            // Trailers say nothing to us.
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            match self.left.checked_sub(data.len()) {
+                Some(left) => self.left = left,
+                None => return Err(BodyEnd::TooLarge),
+            }
+            return Ok(data);
+        }
+    }
+
+    /// Reads the body to its end and keeps its first `keep` bytes.
+    pub async fn collect(mut self, keep: usize) -> Response {
+        let mut body = Vec::new();
+        let end = loop {
+            match self.chunk().await {
+                Ok(data) => {
+                    let room = keep.saturating_sub(body.len()).min(data.len());
+                    body.extend_from_slice(data.get(..room).unwrap_or_default());
+                }
+                Err(end) => break end,
+            }
+        };
+        Response { status: self.status, headers: self.headers, body: Bytes::from(body), end }
+    }
+}
+
+/// A response, with as much of its body as was wanted.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The first bytes of the body.
+    pub body: Bytes,
+    /// How the body ended.
+    pub end: BodyEnd,
+}
+
+/// How the body of a response ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyEnd {
+    /// Complete.
+    Whole,
+    /// Longer than the limit; the rest was not read and the connection is given up.
+    TooLarge,
+    /// The connection broke.
+    Cut(Detail),
+    /// The time for the whole exchange was used up.
+    TimedOut,
+}
+
+impl BodyEnd {
+    /// What to say about it.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Whole => "the answer is complete",
+            Self::TooLarge => "the answer is larger than the limit",
+            Self::Cut(detail) => detail.as_str(),
+            Self::TimedOut => "the answer did not end in time",
+        }
+    }
+}
+
+const USER_AGENT: &str = concat!("kanban-gateway/", env!("CARGO_PKG_VERSION"));
+
+/// The provider is named here, so that no other crate in the process can choose it for us.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let roots = match builder.clone().with_native_roots() {
+        Ok(native) => native,
+        Err(_) => builder.with_webpki_roots(),
+    };
+    Ok(roots.with_no_client_auth())
+}
+
+/// A connection is noted right before a request is handed to it: without one, nothing was written.
+fn was_connected(connection: &CaptureConnection) -> bool {
+    connection.connection_metadata().is_some()
+}
+
+/// hyper says "canceled" only of a request that it never took from the queue of its connection. Only
+/// such a request is moved to a fresh connection, so failing to get one means the same.
+fn never_taken(error: &Error) -> bool {
+    let cause = std::error::Error::source(error);
+    let cause = cause.and_then(|source| source.downcast_ref::<hyper::Error>());
+    error.is_connect() || cause.is_some_and(hyper::Error::is_canceled)
+}
+
+fn later(start: Instant, span: Duration) -> Instant {
+    const AGES: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+    start.checked_add(span.min(AGES)).unwrap_or(start)
+}

@@ -1,0 +1,11 @@
+//! The shared HTTP side: one client, its limits, and what it says when things go wrong.
+
+pub mod client;
+pub mod redact;
+pub mod retry_after;
+pub mod verdict;
+
+pub use client::{BodyEnd, HttpClient, HttpClientConfig, Limits, Reply, Response};
+pub use redact::Redactor;
+pub use retry_after::retry_after;
+pub use verdict::{NoAnswer, StatusClass, class_of, refusal};

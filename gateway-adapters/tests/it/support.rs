@@ -1,0 +1,106 @@
+//! Helpers of the tests.
+
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use gateway_adapters::http::{HttpClient, HttpClientConfig, Limits};
+use http::{Method, Request};
+
+pub const LIMITS: Limits = Limits { total: Duration::from_secs(20), body: 1 << 20 };
+
+/// For an end that only a time-out brings.
+pub const SHORT: Limits = Limits { total: Duration::from_millis(100), body: 1 << 20 };
+
+pub fn client() -> HttpClient {
+    HttpClient::new(&HttpClientConfig::default()).unwrap()
+}
+
+pub fn get(url: &str) -> Request<Bytes> {
+    request(Method::GET, url, &[], "")
+}
+
+pub fn request(
+    method: Method,
+    url: &str,
+    headers: &[(&'static str, &str)],
+    body: &str,
+) -> Request<Bytes> {
+    let mut request = Request::new(Bytes::from(body.to_owned()));
+    *request.method_mut() = method;
+    *request.uri_mut() = url.parse().unwrap();
+    for (name, value) in headers {
+        let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
+        request.headers_mut().insert(*name, value);
+    }
+    request
+}
+
+/// An address where nobody listens: the port was free a moment ago.
+pub fn nobody() -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[cfg(feature = "api_server")]
+mod server {
+    use super::{Duration, client};
+    use gateway_adapters::{
+        api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
+        receiver::Receiver,
+    };
+    use kanban_notify::{
+        ids::ChannelName,
+        message::{Destination, Message, Parcel},
+        ports::Channel as _,
+    };
+
+    pub const KEY: &str = "receiver-key-0123456789";
+
+    pub fn api(base: &str, key: &str, limits: ApiServerLimits) -> ApiServer {
+        let config = ApiServerConfig {
+            name: name(),
+            base: base.to_owned(),
+            key: key.into(),
+            model: "hermes-agent".to_owned(),
+            limits,
+        };
+        ApiServer::new(client(), config).unwrap()
+    }
+
+    pub fn api_of(receiver: &Receiver) -> ApiServer {
+        api(&receiver.url(), KEY, ApiServerLimits::default())
+    }
+
+    pub fn hasty() -> ApiServerLimits {
+        ApiServerLimits {
+            turn: Duration::from_millis(100),
+            look: Duration::from_millis(100),
+            probe: Duration::from_millis(100),
+            ..ApiServerLimits::default()
+        }
+    }
+
+    pub fn name() -> ChannelName {
+        ChannelName::api_server("default")
+    }
+
+    pub fn to(session: &str) -> Destination {
+        Destination::Session { channel: name(), session: session.to_owned() }
+    }
+
+    pub fn parcel(server: &ApiServer, session: &str, key: &str) -> Parcel {
+        let message = Message {
+            text: "[kanban] t_1 completed".to_owned(),
+            facts: Vec::new(),
+            possible_repeat: false,
+        };
+        let destination = to(session);
+        Parcel { body: server.encode(&destination, &message), destination, key: key.to_owned() }
+    }
+}
+
+#[cfg(feature = "api_server")]
+pub use server::{KEY, api, api_of, hasty, name, parcel, to};

@@ -1,0 +1,337 @@
+//! The words of the command line.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+
+/// Delivers what happens on Hermes kanban boards: wakes the agent session that asked, tells people.
+#[derive(Debug, Parser)]
+#[command(name = "kanban-gateway", version, about, arg_required_else_help = true)]
+pub(super) struct Cli {
+    /// The configuration file [default: $XDG_CONFIG_HOME/kanban-gateway/config.toml].
+    #[arg(long, short = 'c', global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Deliver until stopped.
+    Run {
+        /// Let events expire, or a clock be behind, that would otherwise be asked about.
+        #[arg(long)]
+        accept: bool,
+    },
+    /// Deliver what is due now, then end; for cron, also beside `run`.
+    Once {
+        /// As for `run`.
+        #[arg(long)]
+        accept: bool,
+    },
+    /// Show the whole job in a few seconds, in a temporary folder.
+    Demo,
+    /// Listen as an API server would, and print each wake.
+    Listen(Listen),
+    /// How things stand. Exit code 0: healthy, 3: degraded, 4: nobody delivers.
+    Status {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Subscriptions.
+    Sub {
+        #[command(subcommand)]
+        command: SubCommand,
+    },
+    /// Boards.
+    Board {
+        #[command(subcommand)]
+        command: BoardCommand,
+    },
+    /// Tasks.
+    Task {
+        #[command(subcommand)]
+        command: TaskCommand,
+    },
+    /// Events of a board.
+    Events {
+        #[command(flatten)]
+        board: Board,
+        /// Only of this task.
+        #[arg(long)]
+        task: Option<String>,
+        /// Only with ids above this one.
+        #[arg(long, default_value_t = 0)]
+        after: i64,
+        /// At most so many.
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Dead letters: deliveries that ended undelivered.
+    Dead {
+        #[command(subcommand)]
+        command: DeadCommand,
+    },
+    /// Send deliveries again that have ended, marked as a possible repeat.
+    Replay {
+        /// Of this board [default: of all].
+        #[arg(long)]
+        board: Option<String>,
+        /// Of this task.
+        #[arg(long)]
+        task: Option<String>,
+        /// Of this subscription; ids are in `sub list`.
+        #[arg(long)]
+        subscription: Option<i64>,
+        /// Of events of the last SPAN, such as `2h`.
+        #[arg(long, value_name = "SPAN", value_parser = span)]
+        since: Option<Duration>,
+        /// Only say which.
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Our own database.
+    Ledger {
+        #[command(subcommand)]
+        command: LedgerCommand,
+    },
+    /// The configuration.
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Print a completion script.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SubCommand {
+    /// List subscriptions and whose they are.
+    List {
+        #[command(flatten)]
+        board: Board,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Subscribe a chat or session to a task.
+    Add {
+        #[command(flatten)]
+        board: Board,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Take rows over from their present owner, who is remembered.
+    Adopt {
+        #[command(flatten)]
+        board: Board,
+        /// Rows of this platform.
+        #[arg(long)]
+        platform: Option<String>,
+        /// Rows of this task.
+        #[arg(long)]
+        task: Option<String>,
+    },
+    /// Give adopted rows back to their previous owners.
+    Release {
+        /// Rows of this platform.
+        #[arg(long)]
+        platform: Option<String>,
+        /// Rows of this task.
+        #[arg(long)]
+        task: Option<String>,
+        /// All of them.
+        #[arg(long, conflicts_with_all = ["platform", "task"])]
+        all: bool,
+    },
+    /// Delete a subscription.
+    Remove {
+        #[command(flatten)]
+        board: Board,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BoardCommand {
+    /// List boards.
+    List {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Make a board that Hermes can open.
+    Create {
+        /// Its name in commands: a-z, 0-9, `_` and `-`.
+        slug: String,
+        /// Its name for people.
+        #[arg(long)]
+        name: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TaskCommand {
+    /// Make a task.
+    Create {
+        #[command(flatten)]
+        board: Board,
+        /// What it is called.
+        title: String,
+        /// The text of the card.
+        #[arg(long)]
+        body: Option<String>,
+        /// The profile that is to work on it.
+        #[arg(long)]
+        assignee: Option<String>,
+    },
+    /// Complete a task.
+    Complete {
+        #[command(flatten)]
+        board: Board,
+        /// The task.
+        task: String,
+        /// The result, kept on the card.
+        #[arg(long)]
+        result: Option<String>,
+        /// What is told of it.
+        #[arg(long)]
+        summary: Option<String>,
+    },
+    /// Block a task.
+    Block {
+        #[command(flatten)]
+        board: Board,
+        /// The task.
+        task: String,
+        /// Why.
+        reason: Option<String>,
+        /// What is missing.
+        #[arg(long, value_parser = ["needs_input", "capability", "transient"])]
+        kind: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DeadCommand {
+    /// List dead letters.
+    List {
+        /// Dropped ones too.
+        #[arg(long)]
+        dropped: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Show everything about one delivery.
+    Show {
+        /// Its id.
+        id: i64,
+    },
+    /// Try again.
+    Retry {
+        /// Their ids; or --all.
+        #[arg(required_unless_present = "all")]
+        ids: Vec<i64>,
+        /// Every dead letter.
+        #[arg(long, conflicts_with = "ids")]
+        all: bool,
+    },
+    /// Hide from the list; they stay undelivered.
+    Drop {
+        /// Their ids.
+        #[arg(required = true)]
+        ids: Vec<i64>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LedgerCommand {
+    /// Make or migrate it; `run` does so by itself.
+    Migrate,
+    /// Which migrations ran.
+    Status {
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Write a file with every key, its default and its meaning.
+    Init {
+        /// Where [default: the usual place].
+        path: Option<PathBuf>,
+        /// Replace what is there.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Check the file and the environment.
+    Check,
+    /// Show the values in force and where each comes from; secrets are masked.
+    Show {
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+/// The board.
+#[derive(Debug, Args)]
+pub(super) struct Board {
+    /// The board [default: as Hermes chooses: HERMES_KANBAN_BOARD, the current one, `default`].
+    #[arg(long)]
+    pub(super) board: Option<String>,
+}
+
+/// Machine-readable output.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Json {
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A subscription by its key.
+#[derive(Debug, Args)]
+pub(super) struct TargetArgs {
+    /// The task.
+    pub(super) task: String,
+    /// The platform, such as `api_server` or `console`.
+    pub(super) platform: String,
+    /// The chat, or the raw session id.
+    pub(super) chat: String,
+    /// The thread.
+    #[arg(long)]
+    pub(super) thread: Option<String>,
+}
+
+/// How `listen` is to behave.
+#[derive(Debug, Args)]
+pub(super) struct Listen {
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:8642", value_name = "ADDRESS")]
+    pub(super) addr: SocketAddr,
+    /// The key that clients have to send; not a real one, it is seen by everybody on this machine.
+    #[arg(long, default_value = "listen-key-0123456789")]
+    pub(super) key: String,
+    /// Statuses for the wakes to come: `500,429:2,200` is 500 once, 429 twice, then 200 for ever.
+    #[arg(long, value_name = "LIST")]
+    pub(super) status: Option<String>,
+    /// How long each turn takes, such as `3s`.
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(super) delay: Option<Duration>,
+    /// Take each wake and close the connection without a reply.
+    #[arg(long, conflicts_with = "status")]
+    pub(super) drop: bool,
+    #[command(flatten)]
+    pub(super) json: Json,
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; write it as `90s` or `2h`"))
+}

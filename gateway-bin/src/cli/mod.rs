@@ -1,0 +1,131 @@
+//! The command line: parses, calls one use case, prints. Never touches the store itself.
+
+mod args;
+mod ask;
+mod output;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::{
+    config::{self, ConfigError, Env, Loaded},
+    ops::{Context, demo, serve},
+    telemetry,
+};
+use args::{Cli, Command, ConfigCommand};
+
+/// Exit codes, as documented in the README.
+mod exit {
+    /// A command line or configuration that cannot be used.
+    pub(super) const USAGE: u8 = 2;
+}
+
+/// Runs the command line of a process; what it returns is the process's exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are printed the same way and are no failure.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
+        }
+    };
+    match run(cli, env) {
+        Ok(code) => code,
+        Err(error) if error.is::<ConfigError>() => {
+            eprintln!("kanban-gateway: {error}");
+            ExitCode::from(exit::USAGE)
+        }
+        Err(error) => {
+            eprintln!("kanban-gateway: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Completions { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "kanban-gateway", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Config { command: ConfigCommand::Init { path, force } } => {
+            init(path.or(cli.config), force, &env)
+        }
+        Command::Config { command: ConfigCommand::Check } => {
+            let loaded = config::load(cli.config.as_deref(), &env)?;
+            for warning in &loaded.warnings {
+                eprintln!("warning: {warning}");
+            }
+            match &loaded.file {
+                Some(file) => println!("{} is good.", file.display()),
+                None => println!("There is no configuration file; the defaults are good."),
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Config { command: ConfigCommand::Show { json } } => {
+            output::config(&config::load(cli.config.as_deref(), &env)?.shown, json.json)
+        }
+        Command::Demo => runtime()?.block_on(async {
+            let program = std::env::current_exe().context("this program cannot be found")?;
+            demo::demo(&program, &mut |line| println!("{line}")).await?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Listen(listen) => runtime()?.block_on(output::listen(listen)),
+        Command::Run { accept } => {
+            let ctx = context(cli.config, env, true)?;
+            let ended = runtime()?.block_on(serve::run(ctx, accept))?;
+            Ok(output::ended(ended))
+        }
+        Command::Once { accept } => {
+            let ctx = context(cli.config, env, true)?;
+            let ended = runtime()?.block_on(serve::once(ctx, accept))?;
+            Ok(output::ended(ended))
+        }
+        command => ask::answer(command, &context(cli.config, env, false)?),
+    }
+}
+
+fn context(file: Option<PathBuf>, env: Env, logs: bool) -> anyhow::Result<Context> {
+    let Loaded { config, warnings, .. } = config::load(file.as_deref(), &env)?;
+    if logs {
+        let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        telemetry::init(&config.log, colour).context("logging cannot be started")?;
+    }
+    for warning in warnings {
+        if logs {
+            tracing::warn!("{warning}");
+        } else {
+            eprintln!("warning: {warning}");
+        }
+    }
+    Ok(Context { config, env })
+}
+
+fn init(path: Option<PathBuf>, force: bool, env: &Env) -> anyhow::Result<ExitCode> {
+    let path = path
+        .or_else(|| config::default_path(env))
+        .context("there is no home folder; name the file: `config init PATH`")?;
+    if path.exists() && !force {
+        anyhow::bail!("{} is there already; --force replaces it", path.display());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
+    }
+    std::fs::write(&path, config::default_text())
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    println!("{}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One thread: the work is waiting, and what computes has threads of its own.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")
+}

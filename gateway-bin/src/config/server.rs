@@ -1,0 +1,216 @@
+//! API servers that the operator names: where they listen and the key that opens them.
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use secrecy::SecretString;
+use toml::{Table, Value};
+
+use super::{keys::SERVER_KEYS, read::Reader, source::Setting};
+use crate::hermes::is_profile_name;
+
+/// One `[[api_server]]` of the configuration.
+#[derive(Clone, Debug)]
+pub struct ApiServerConfig {
+    /// The Hermes profile whose sessions it holds.
+    pub profile: String,
+    /// Its base URL, without a slash at the end and without `/v1`.
+    pub url: String,
+    /// Its API key.
+    pub key: SecretString,
+    /// The model name to send; `None` leaves it to the profile.
+    pub model: Option<String>,
+}
+
+/// Reads all of them; faults go to the reader's problems.
+pub(super) fn servers(reader: &mut Reader<'_>) -> Vec<ApiServerConfig> {
+    let Some(setting) = reader.settings.get("api_server") else {
+        return Vec::new();
+    };
+    let tables: Option<Vec<&Table>> = match &setting.value {
+        Value::Array(items) => items.iter().map(Value::as_table).collect(),
+        _ => None,
+    };
+    let Some(tables) = tables else {
+        reader.wrong("api_server", "must be a list of tables");
+        return Vec::new();
+    };
+    let mut profiles = BTreeSet::new();
+    let mut servers = Vec::new();
+    for (index, table) in tables.into_iter().enumerate() {
+        let mut one = One {
+            place: format!("{}, api_server number {}", setting.place, index + 1),
+            table,
+            setting,
+            reader,
+        };
+        if let Some(server) = one.read() {
+            if !profiles.insert(server.profile.clone()) {
+                let message = format!("there is already a server for profile `{}`", server.profile);
+                one.wrong(&message);
+            }
+            servers.push(server);
+        }
+    }
+    servers
+}
+
+/// Whether the file holds a key itself, so that it should be readable by its owner only.
+pub(super) fn holds_key(setting: &Setting) -> bool {
+    setting.value.as_array().is_some_and(|items| items.iter().any(|item| item.get("key").is_some()))
+}
+
+/// The files that hold keys.
+pub(super) fn key_files(reader: &Reader<'_>) -> Vec<PathBuf> {
+    let Some(setting) = reader.settings.get("api_server") else {
+        return Vec::new();
+    };
+    let items = setting.value.as_array().map(Vec::as_slice);
+    items
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|item| item.get("key_file")?.as_str())
+        .map(|text| reader.locate(text, &setting.origin))
+        .collect()
+}
+
+struct One<'r, 'a> {
+    place: String,
+    table: &'r Table,
+    setting: &'r Setting,
+    reader: &'r mut Reader<'a>,
+}
+
+impl One<'_, '_> {
+    fn read(&mut self) -> Option<ApiServerConfig> {
+        for name in self.table.keys() {
+            let known = || SERVER_KEYS.iter().map(|(name, _)| *name);
+            if !known().any(|key| key == name) {
+                self.reader.problems.unknown(&self.place, name, known());
+            }
+        }
+        let profile = self.text("profile").unwrap_or_else(|| "default".to_owned());
+        if !is_profile_name(&profile) {
+            self.wrong("`profile` is no name of a Hermes profile");
+        }
+        let url = self.url();
+        let model = self.text("model");
+        let key = self.key();
+        Some(ApiServerConfig { profile, url: url?, key: key?, model })
+    }
+
+    fn url(&mut self) -> Option<String> {
+        let Some(url) = self.text("url") else {
+            self.wrong("`url` is missing");
+            return None;
+        };
+        match base_url(&url) {
+            Ok(url) => Some(url),
+            Err(message) => {
+                self.wrong(message);
+                None
+            }
+        }
+    }
+
+    fn key(&mut self) -> Option<SecretString> {
+        let sources = (self.text("key"), self.text("key_file"), self.text("key_env"));
+        let key = match sources {
+            (Some(key), None, None) => key,
+            (None, Some(file), None) => {
+                let path = self.reader.locate(&file, &self.setting.origin);
+                match fs::read_to_string(&path) {
+                    Ok(text) => text.trim().to_owned(),
+                    Err(error) => {
+                        self.wrong(&format!("`key_file` {}: {error}", path.display()));
+                        return None;
+                    }
+                }
+            }
+            (None, None, Some(name)) => match self.reader.env.get(&name) {
+                Some(value) => value.trim().to_owned(),
+                None => {
+                    self.wrong(&format!("`key_env`: the variable {name} is not set"));
+                    return None;
+                }
+            },
+            _ => {
+                self.wrong("give exactly one of `key`, `key_file` and `key_env`");
+                return None;
+            }
+        };
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            self.wrong("the key must be one word of visible ASCII characters");
+            return None;
+        }
+        Some(SecretString::from(key))
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        let value = self.table.get(name)?;
+        let text = value.as_str().map(|text| text.trim().to_owned());
+        if text.is_none() {
+            self.wrong(&format!("`{name}` must be text"));
+        }
+        text
+    }
+
+    fn wrong(&mut self, message: &str) {
+        self.reader.problems.add(&self.place, message);
+    }
+}
+
+/// The base of an HTTP URL, or what is wrong with it.
+fn base_url(url: &str) -> Result<String, &'static str> {
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"))
+        .ok_or("`url` must start with http:// or https://")?;
+    if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("`url` must be visible ASCII characters");
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err("`url` must not hold credentials; the API key is the only one");
+    }
+    if authority.is_empty() || authority.starts_with(':') {
+        return Err("`url` names no host");
+    }
+    if rest.contains(['?', '#']) {
+        return Err("`url` must be a base: without `?` and `#`");
+    }
+    let base = url.trim_end_matches('/');
+    Ok(base.strip_suffix("/v1").unwrap_or(base).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_are_cut_to_what_routes_are_added_to() {
+        for (url, base) in [
+            ("http://127.0.0.1:8642", "http://127.0.0.1:8642"),
+            ("http://127.0.0.1:8642/", "http://127.0.0.1:8642"),
+            ("https://h/p/work/v1/", "https://h/p/work"),
+            ("http://[::1]:8642/v1", "http://[::1]:8642"),
+        ] {
+            assert_eq!(base_url(url).unwrap(), base);
+        }
+    }
+
+    #[test]
+    fn what_is_no_base_is_refused() {
+        for url in [
+            "",
+            "127.0.0.1:8642",
+            "ftp://h",
+            "http://",
+            "http://:80",
+            "http://h x",
+            "http://u:p@h",
+            "http://h/?token=x",
+        ] {
+            assert!(base_url(url).is_err(), "{url}");
+        }
+    }
+}

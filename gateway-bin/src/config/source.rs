@@ -1,0 +1,293 @@
+//! Where values come from: defaults, then the file, then variables; each value knows its origin.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use toml::{Table, Value, de::DeTable};
+
+use super::{
+    env::Env,
+    keys::{KEYS, Key, find, is_level},
+    problem::Problems,
+};
+
+/// The start of every variable that sets a key; `__` separates levels.
+pub(super) const PREFIX: &str = "KANBAN_GATEWAY_";
+
+/// The variable, after [`PREFIX`], that names the file and so is no key.
+pub(super) const FILE_VARIABLE: &str = "CONFIG";
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The configuration file.
+    File,
+    /// This variable.
+    Environment(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File => f.write_str("file"),
+            Self::Environment(name) => write!(f, "environment ({name})"),
+        }
+    }
+}
+
+impl serde::Serialize for Origin {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// One value as it was found.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The same in words that help to find it.
+    pub place: String,
+    /// The text of a variable, for keys that want text though it reads as something else.
+    pub raw: Option<String>,
+}
+
+/// The values in force, and the folder that relative paths of the file start from.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    values: BTreeMap<&'static str, Setting>,
+    /// The folder of the file.
+    pub folder: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Gathers defaults, the file's values and variables, later ones in the place of earlier ones.
+    pub(super) fn gather(file: Option<(&Path, &str)>, env: &Env, problems: &mut Problems) -> Self {
+        let mut settings = Self::default();
+        settings.add_defaults();
+        if let Some((path, text)) = file {
+            settings.folder = path.parent().map(Path::to_owned);
+            settings.add_file(path, text, problems);
+        }
+        for (rest, value) in env.with_prefix(PREFIX) {
+            if rest != FILE_VARIABLE {
+                settings.add_variable(rest, value, problems);
+            }
+        }
+        settings
+    }
+
+    /// The value of a key that has one.
+    pub(super) fn get(&self, name: &str) -> Option<&Setting> {
+        self.values.get(name)
+    }
+
+    fn add_defaults(&mut self) {
+        for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
+            let setting = Setting {
+                value: parse_value(key.default).unwrap_or_else(|| Value::from(key.default)),
+                origin: Origin::Default,
+                place: "default".to_owned(),
+                raw: None,
+            };
+            self.values.insert(key.name, setting);
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, text: &str, problems: &mut Problems) {
+        let shown = path.display();
+        let table: Table = match toml::from_str(text) {
+            Ok(table) => table,
+            Err(error) => {
+                // The error's own text would quote the line, which may hold a secret.
+                let line = error.span().map_or(1, |span| line_of(text, span.start));
+                problems.add(format!("{shown} line {line}"), error.message());
+                return;
+            }
+        };
+        let lines = lines(text);
+        let place = |name: &str| match lines.get(name) {
+            Some(line) => format!("{shown} line {line}"),
+            None => shown.to_string(),
+        };
+        self.flatten("", table, &place, &Origin::File, problems);
+    }
+
+    fn add_variable(&mut self, rest: &str, value: Option<&str>, problems: &mut Problems) {
+        let variable = format!("{PREFIX}{rest}");
+        let name = rest.to_ascii_lowercase().replace("__", ".");
+        let Some(raw) = value else {
+            problems.add(variable, "the value is not UTF-8");
+            return;
+        };
+        let parsed = parse_value(raw);
+        if parsed.is_none() && raw.trim_start().starts_with(['[', '{']) {
+            problems.add(variable, "the value looks like TOML and is not");
+            return;
+        }
+        let origin = Origin::Environment(variable.clone());
+        if let Some(key) = find(&name) {
+            self.values.insert(
+                key.name,
+                Setting {
+                    value: parsed.unwrap_or_else(|| Value::from(raw)),
+                    origin,
+                    place: variable,
+                    raw: Some(raw.to_owned()),
+                },
+            );
+        } else {
+            let value = parsed.unwrap_or_else(|| Value::from(raw));
+            let table = Table::from_iter([(name, value)]);
+            self.flatten("", table, &|_| variable.clone(), &origin, problems);
+        }
+    }
+
+    /// Takes a table apart into keys, reporting what is none.
+    fn flatten(
+        &mut self,
+        level: &str,
+        table: Table,
+        place: &dyn Fn(&str) -> String,
+        origin: &Origin,
+        problems: &mut Problems,
+    ) {
+        for (part, value) in table {
+            let name = if level.is_empty() { part } else { format!("{level}.{part}") };
+            match (find(&name), value) {
+                (Some(Key { name, .. }), value) => {
+                    let setting =
+                        Setting { value, origin: origin.clone(), place: place(name), raw: None };
+                    self.values.insert(name, setting);
+                }
+                (None, Value::Table(inner)) if is_level(&name) => {
+                    self.flatten(&name, inner, place, origin, problems);
+                }
+                (None, _) if is_level(&name) => problems
+                    .add(place(&name), format!("`{name}` holds keys; it has no value of its own")),
+                (None, _) => {
+                    problems.unknown(&place(&name), &name, KEYS.iter().map(|key| key.name));
+                }
+            }
+        }
+    }
+}
+
+/// A TOML value, if the text is exactly one.
+fn parse_value(text: &str) -> Option<Value> {
+    let mut table: Table = toml::from_str(&format!("v = {text}")).ok()?;
+    // More than one key means that the text holds a line break and another assignment.
+    (table.len() == 1).then(|| table.remove("v")).flatten()
+}
+
+/// The line of each key of a valid file, by dotted name.
+fn lines(text: &str) -> BTreeMap<String, usize> {
+    fn walk(text: &str, level: &str, table: &DeTable<'_>, lines: &mut BTreeMap<String, usize>) {
+        for (key, value) in table {
+            let name = match level {
+                "" => key.get_ref().to_string(),
+                level => format!("{level}.{}", key.get_ref()),
+            };
+            if let Some(inner) = value.get_ref().as_table() {
+                walk(text, &name, inner, lines);
+            }
+            lines.insert(name, line_of(text, key.span().start));
+        }
+    }
+    let mut lines = BTreeMap::new();
+    if let Ok(table) = DeTable::parse(text) {
+        walk(text, "", table.get_ref(), &mut lines);
+    }
+    lines
+}
+
+/// The line, counted from 1, that holds the byte at `offset`.
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gather(text: &str, vars: &[(&str, &str)]) -> (Settings, String) {
+        let mut problems = Problems::default();
+        let env = vars.iter().copied().collect();
+        let settings =
+            Settings::gather(Some((Path::new("/c/config.toml"), text)), &env, &mut problems);
+        let text = problems.unless_any(()).err().map(|error| error.to_string()).unwrap_or_default();
+        (settings, text)
+    }
+
+    #[test]
+    fn variables_go_before_the_file_and_the_file_before_defaults() {
+        let (settings, problems) = gather(
+            "owner = \"a\"\nexpire_without_asking = 5\n[wake]\nbusy_wait = \"1m\"\n",
+            &[
+                ("KANBAN_GATEWAY_WAKE__BUSY_WAIT", "5m"),
+                ("KANBAN_GATEWAY_LOG", "{ level = \"debug\" }"),
+                ("KANBAN_GATEWAY_CONFIG", "/c/config.toml"),
+            ],
+        );
+        assert_eq!(problems, "");
+        let shown = |name: &str| {
+            let setting = settings.get(name).unwrap();
+            (setting.value.to_string(), setting.origin.to_string())
+        };
+        assert_eq!(shown("owner"), ("\"a\"".into(), "file".into()));
+        assert_eq!(
+            shown("wake.busy_wait"),
+            ("\"5m\"".into(), "environment (KANBAN_GATEWAY_WAKE__BUSY_WAIT)".into())
+        );
+        assert_eq!(shown("log.level").0, "\"debug\"");
+        assert_eq!(shown("expire_without_asking"), ("5".into(), "file".into()));
+        assert_eq!(shown("concurrency.total"), ("64".into(), "default".into()));
+    }
+
+    #[test]
+    fn unknown_keys_name_their_line_or_variable_and_a_likely_key() {
+        let (_, problems) = gather(
+            "ownr = 1\n\n[wake]\nkind = []\n[wakes]\nx = 1\n",
+            &[("KANBAN_GATEWAY_BUSY_WAIT", "1m")],
+        );
+        for expected in [
+            "/c/config.toml line 1: there is no key `ownr`; did you mean `owner`?",
+            "/c/config.toml line 4: there is no key `wake.kind`; did you mean `wake.kinds`?",
+            "/c/config.toml line 5: there is no key `wakes`",
+            "KANBAN_GATEWAY_BUSY_WAIT: there is no key `busy_wait`; did you mean `wake.busy_wait`?",
+        ] {
+            assert!(problems.contains(expected), "{problems}");
+        }
+    }
+
+    #[test]
+    fn a_broken_file_is_located_without_being_quoted() {
+        let (_, problems) = gather("owner = \"a\"\nkey = \"s3cret\n", &[]);
+        assert!(problems.contains("/c/config.toml line 2"), "{problems}");
+        assert!(!problems.contains("s3cret"));
+    }
+
+    #[test]
+    fn values_that_only_look_like_toml_are_refused_and_line_breaks_set_nothing_else() {
+        let (settings, problems) = gather(
+            "",
+            &[("KANBAN_GATEWAY_BOARDS", "[\"a\""), ("KANBAN_GATEWAY_OWNER", "1\nw = 2")],
+        );
+        assert!(problems.contains("KANBAN_GATEWAY_BOARDS: the value looks like TOML"));
+        assert_eq!(settings.get("owner").unwrap().value.as_str(), Some("1\nw = 2"));
+    }
+
+    #[test]
+    fn a_level_is_no_key() {
+        let (_, problems) = gather("wake = 3\n", &[]);
+        assert!(problems.contains("`wake` holds keys"), "{problems}");
+    }
+}

@@ -1,0 +1,24 @@
+//! Hermes beside us: where it lives, what its profiles offer, and which of its gateways are alive.
+//!
+//! Everything here only looks. Nothing of Hermes is locked, written or sent a signal (law O4).
+
+mod dotenv;
+mod files;
+mod home;
+mod live;
+mod proc;
+mod profile;
+mod server;
+mod snapshot;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use home::{DEFAULT_PROFILE, HermesHome, ProfileHome, is_profile_name};
+pub use live::{Generation, Live, Notifier};
+pub use proc::Proc;
+pub use profile::{Gates, Profile};
+pub use server::{ApiServer, Server};
+pub use snapshot::{Hermes, Ownership, Setup, platform_of};
+pub use world::WorldWatch;

@@ -1,0 +1,82 @@
+//! Dead letters and replays: the operator's hand on what ended (law D11).
+
+use anyhow::{Context as _, bail};
+use kanban_store::ledger::operator::{DeadDetail, DeadLeg, Operator, ReplayFilter};
+
+pub use kanban_store::ledger::operator::Decision;
+
+use super::Context;
+
+/// Which ended deliveries a replay takes.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Of this board.
+    pub board: Option<String>,
+    /// Of this task.
+    pub task: Option<String>,
+    /// Of this subscription of the ledger.
+    pub subscription: Option<i64>,
+    /// Of events since then, in Unix seconds.
+    pub since: Option<i64>,
+}
+
+/// The dead letters, oldest first.
+pub fn list(ctx: &Context, dropped: bool) -> anyhow::Result<Vec<DeadLeg>> {
+    match ctx.ledger()? {
+        Some(mut ledger) => Ok(ledger.dead_list(dropped)?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Everything about one delivery.
+pub fn show(ctx: &Context, leg: i64) -> anyhow::Result<DeadDetail> {
+    ledger(ctx)?
+        .dead_show(leg)?
+        .with_context(|| format!("there is no delivery {leg}; see `kanban-gateway dead list`"))
+}
+
+/// Plans dead letters anew; all of them for no ids.
+pub fn retry(ctx: &Context, legs: &[i64]) -> anyhow::Result<Vec<Decision>> {
+    let mut ledger = ledger(ctx)?;
+    let all: Vec<i64> = match legs {
+        [] => ledger.dead_list(false)?.iter().map(|leg| leg.id).collect(),
+        some => some.to_vec(),
+    };
+    Ok(ledger.dead_retry(&all)?)
+}
+
+/// Hides dead letters.
+pub fn discard(ctx: &Context, legs: &[i64]) -> anyhow::Result<Vec<Decision>> {
+    Ok(ledger(ctx)?.dead_drop(legs)?)
+}
+
+/// Sends ended deliveries again, or only says which with `preview`.
+pub fn replay(
+    ctx: &Context,
+    selection: &Selection,
+    preview: bool,
+) -> anyhow::Result<(Vec<DeadLeg>, Vec<Decision>)> {
+    let filter = ReplayFilter {
+        board: selection.board.clone(),
+        task: selection.task.clone(),
+        subscription: selection.subscription,
+        since: selection.since.map(|since| since.saturating_mul(1_000_000)),
+    };
+    if selection.task.is_none() && selection.subscription.is_none() && selection.since.is_none() {
+        bail!("say what to replay: --task, --subscription or --since");
+    }
+    let mut ledger = ledger(ctx)?;
+    let found = ledger.replay_preview(&filter)?;
+    let done = if preview { Vec::new() } else { ledger.replay(&filter)? };
+    Ok((found, done))
+}
+
+fn ledger(ctx: &Context) -> anyhow::Result<Operator> {
+    ctx.ledger()?.with_context(|| {
+        format!(
+            "there is no ledger at {}; start `kanban-gateway run` once, or name it with `ledger` in the \
+             configuration",
+            ctx.config.ledger.display()
+        )
+    })
+}

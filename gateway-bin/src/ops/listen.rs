@@ -1,0 +1,114 @@
+//! A local receiver that speaks the API server's contract: for a developer's desk and for tests.
+
+use std::{net::SocketAddr, time::Duration};
+
+use gateway_adapters::receiver::{How, Receiver, ReceiverConfig, ReceiverEvent, Script, Scripted};
+use secrecy::SecretString;
+use serde::Serialize;
+
+/// How the receiver is to behave.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Where to listen.
+    pub addr: SocketAddr,
+    /// The key that clients have to send.
+    pub key: SecretString,
+    /// Statuses for the wakes to come, such as `500,429:2,200`; the last one stays.
+    pub script: Option<String>,
+    /// How long each turn takes.
+    pub delay: Duration,
+    /// Take each wake and close the connection without a reply.
+    pub drop: bool,
+}
+
+/// A receiver that is listening.
+pub struct Listening {
+    receiver: Receiver,
+    events: tokio::sync::mpsc::UnboundedReceiver<ReceiverEvent>,
+}
+
+/// One wake, or its end.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Heard {
+    /// A wake arrived.
+    Wake {
+        /// Its number.
+        number: u64,
+        /// The session it is for.
+        session: String,
+        /// Its idempotency key.
+        key: String,
+        /// Its text.
+        text: String,
+    },
+    /// It was answered.
+    Answered {
+        /// Its number.
+        number: u64,
+        /// The status; none when the connection was closed without one.
+        status: Option<u16>,
+        /// What was done for it.
+        how: &'static str,
+    },
+}
+
+impl Listen {
+    /// Starts to listen.
+    pub async fn start(self) -> anyhow::Result<Listening> {
+        let script = match (&self.script, self.drop) {
+            (_, true) => Script::of([Scripted::Drop]),
+            (Some(script), _) => script.parse()?,
+            (None, _) => Script::default(),
+        };
+        let receiver = Receiver::start(ReceiverConfig {
+            addr: self.addr,
+            key: self.key,
+            script,
+            delay: self.delay,
+            ..ReceiverConfig::default()
+        })
+        .await?;
+        let events = receiver.events();
+        Ok(Listening { receiver, events })
+    }
+}
+
+impl Listening {
+    /// Its URL.
+    pub fn url(&self) -> String {
+        self.receiver.url()
+    }
+
+    /// The receiver itself.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Waits for the next wake, or the end of one.
+    pub async fn next(&mut self) -> Option<Heard> {
+        loop {
+            match self.events.recv().await? {
+                ReceiverEvent::Arrived(request) if request.is_wake() => {
+                    return Some(Heard::Wake {
+                        number: request.number,
+                        session: request.session().unwrap_or_default().to_owned(),
+                        key: request.key().unwrap_or_default().to_owned(),
+                        text: request.text(),
+                    });
+                }
+                ReceiverEvent::Arrived(_) => {}
+                ReceiverEvent::Answered(end) => {
+                    let how = match end.how {
+                        How::Ran => "ran",
+                        How::Joined => "joined",
+                        How::Replayed => "replayed",
+                        How::Refused => "refused",
+                        How::Left => "left",
+                    };
+                    return Some(Heard::Answered { number: end.number, status: end.status, how });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Subscriptions: which there are and whose, new ones, and the operator's word on ownership (law O2).
+
+use anyhow::{Context as _, bail};
+use kanban_notify::{
+    ids::EventId,
+    ownership::{self, Ownership},
+    policy::{Policy, World},
+    session,
+    subscription::{Mode, Row, SubKey},
+    time::Timestamp,
+};
+use kanban_store::{
+    board::{Board, EditOutcome, RowEdit, RowKey, SubscriptionRow},
+    ledger::{
+        operator::{Adoption, Operator, SubscriptionFilter, SubscriptionInfo},
+        plan::CopyKey,
+    },
+    write::{self, NewSubscription},
+};
+use serde::Serialize;
+
+use super::{Context, unix_now};
+
+/// How many rows are read at a time.
+const PAGE: usize = 1_000;
+
+/// A subscription in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct SubLine {
+    /// The board.
+    pub board: String,
+    /// The task.
+    pub task: String,
+    /// The platform, as stored.
+    pub platform: String,
+    /// The chat, or the raw session.
+    pub chat: String,
+    /// The thread; empty for none.
+    pub thread: String,
+    /// `notifier_profile` as stored.
+    pub owner: Option<String>,
+    /// `delivery_mode`; empty where the file has none.
+    pub mode: String,
+    /// `last_event_id`.
+    pub cursor: i64,
+    /// Whether we serve it: `ours`, `to be adopted`, or why not.
+    pub served: String,
+    /// Deliveries under way or waiting, as the ledger knows.
+    pub open: i64,
+    /// The ledger's id of its copy, for `replay --subscription`.
+    pub id: Option<i64>,
+}
+
+/// A row named on the command line.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The task.
+    pub task: String,
+    /// The platform.
+    pub platform: String,
+    /// The chat, or the raw session.
+    pub chat: String,
+    /// The thread; `None` when it was not given.
+    pub thread: Option<String>,
+}
+
+/// What became of `sub add`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Added {
+    /// Whether the row is new.
+    pub new: bool,
+    /// The thread that the row has.
+    pub thread: String,
+    /// Whether the thread was taken from another row of the same task and chat (field report 27).
+    pub inherited: bool,
+}
+
+/// Every subscription of one board, or of all.
+pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Vec<SubLine>> {
+    let world = world(ctx)?;
+    let policy = ctx.config.policy(false);
+    let mut copies = match ctx.ledger()? {
+        Some(mut ledger) => ledger.subscription_list(&SubscriptionFilter::default())?,
+        None => Vec::new(),
+    };
+    let boards = match board {
+        Some(slug) => {
+            let (found, _) = ctx.board(Some(slug))?;
+            vec![(found.slug, found.path)]
+        }
+        None => ctx.boards()?,
+    };
+    let mut lines = Vec::new();
+    for (slug, path) in boards {
+        let mut board = Board::open(&path).with_context(|| format!("board `{slug}`"))?;
+        let has_mode = board.features().delivery_mode;
+        let path = path.display().to_string();
+        for row in rows(&mut board)? {
+            let at = copies.iter().position(|copy| copy.path == path && is_copy(copy, &row));
+            let copy = at.map(|at| copies.swap_remove(at));
+            lines.push(line(&slug, row, copy.as_ref(), has_mode, &policy, &world));
+        }
+    }
+    Ok(lines)
+}
+
+/// Subscribes a chat or session to a task; the row is born ours (law O1).
+pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Result<Added> {
+    let platform = target.platform.trim().to_lowercase();
+    let fault = if platform == kanban_notify::subscription::API_SERVER {
+        session::fault(&target.chat)
+    } else {
+        target.chat.trim().is_empty().then_some("the chat is empty")
+    };
+    if let Some(fault) = fault {
+        bail!("nobody can be reached there: {fault}");
+    }
+    if platform.is_empty() {
+        bail!("the platform is empty; name one, such as `console` or `api_server`");
+    }
+    let (_, mut board) = ctx.board(board)?;
+    let same = rows(&mut board)?.into_iter().find(|row| {
+        row.key.task == target.task
+            && row.key.platform.trim().to_lowercase() == platform
+            && row.key.chat == target.chat
+            && !row.key.thread.is_empty()
+    });
+    let inherited = target.thread.is_none() && same.is_some();
+    let thread = match (&target.thread, same) {
+        (Some(thread), _) => thread.clone(),
+        (None, Some(row)) => row.key.thread,
+        (None, None) => String::new(),
+    };
+    let new = NewSubscription {
+        key: RowKey {
+            task: target.task.clone(),
+            platform,
+            chat: target.chat.clone(),
+            thread: thread.clone(),
+        },
+        user: None,
+        owner: Some(ctx.config.owner.clone()),
+        mode: None,
+    };
+    let new = write::subscribe(&mut board, &new, unix_now())?;
+    Ok(Added { new, thread, inherited })
+}
+
+/// Removes a row; false when there was none.
+pub fn remove(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Result<bool> {
+    let (_, mut board) = ctx.board(board)?;
+    let row = find(&mut board, target)?;
+    Ok(write::unsubscribe(&mut board, &row.key)?)
+}
+
+/// Takes rows over: the previous owner goes into the ledger, then the row is stamped (law O2).
+pub fn adopt(
+    ctx: &Context,
+    board: Option<&str>,
+    wanted: impl Fn(&SubscriptionRow) -> bool,
+) -> anyhow::Result<usize> {
+    let (found, mut board) = ctx.board(board)?;
+    let mut ledger = Operator::open(&ctx.config.ledger).context("the ledger cannot be opened")?;
+    let path = found.path.display().to_string();
+    let known = ledger.boards_list()?.into_iter().find(|known| known.path == path);
+    let board_id = known
+        .with_context(|| {
+            format!(
+                "the ledger does not know board `{}` yet; let `run` or `once` see it first",
+                found.slug
+            )
+        })?
+        .id;
+    let ours = &ctx.config.owner;
+    let mut count = 0;
+    for row in rows(&mut board)?.into_iter().filter(&wanted) {
+        let owner = row.owner.clone().unwrap_or_default();
+        if ownership::our_profile(owner.trim(), ours).is_some() {
+            continue;
+        }
+        let profile = if owner.trim().is_empty() { "default" } else { owner.trim() }.to_owned();
+        let old = board
+            .events(Some(&row.key.task), 0, usize::MAX)?
+            .into_iter()
+            .filter(|event| event.created_at < row.created_at)
+            .map(|event| event.id)
+            .max();
+        let baseline = if row.cursor > 0 { row.cursor } else { old.unwrap_or(0) };
+        ledger.adopt(&Adoption {
+            board_id,
+            key: CopyKey {
+                task: row.key.task.clone(),
+                platform: row.key.platform.clone(),
+                chat: row.key.chat.clone(),
+                thread: row.key.thread.clone(),
+                created_at: row.created_at.saturating_mul(1_000_000),
+            },
+            profile: profile.clone(),
+            previous_owner: row.owner.clone(),
+            mode: row.mode.clone().unwrap_or_default(),
+            cursor: row.cursor,
+            baseline,
+        })?;
+        let stamp =
+            RowEdit::Stamp { key: row.key, from: row.owner, to: Some(format!("{ours}.{profile}")) };
+        let outcomes = board.change(&[stamp], super::LOCK_PATIENCE)?;
+        count += outcomes.iter().filter(|outcome| **outcome == EditOutcome::Won).count();
+    }
+    Ok(count)
+}
+
+/// Gives rows back to their previous owners (law O2).
+pub fn release(
+    ctx: &Context,
+    wanted: impl Fn(&SubscriptionInfo) -> bool,
+) -> anyhow::Result<Vec<(SubscriptionInfo, bool)>> {
+    let Some(mut ledger) = ctx.ledger()? else { return Ok(Vec::new()) };
+    let copies = ledger.subscription_list(&SubscriptionFilter::default())?;
+    let mut done = Vec::new();
+    for copy in copies.into_iter().filter(|copy| copy.life == "live" || copy.life == "offered") {
+        if !copy.adopted || !wanted(&copy) {
+            continue;
+        }
+        // The ledger first: from here on the daemon leaves the row alone, whatever its owner says.
+        ledger.release(&[copy.id])?;
+        let mut board = Board::open(std::path::Path::new(&copy.path))?;
+        let key = RowKey {
+            task: copy.task.clone(),
+            platform: copy.platform.clone(),
+            chat: copy.chat.clone(),
+            thread: copy.thread.clone(),
+        };
+        let stamp = RowEdit::Stamp {
+            key,
+            from: Some(format!("{}.{}", ctx.config.owner, copy.profile)),
+            to: copy.previous_owner.clone(),
+        };
+        let outcomes = board.change(&[stamp], super::LOCK_PATIENCE)?;
+        let won = outcomes.iter().all(|outcome| *outcome == EditOutcome::Won);
+        done.push((copy, won));
+    }
+    Ok(done)
+}
+
+/// The row that a target names; without a thread it must be the only one.
+fn find(board: &mut Board, target: &Target) -> anyhow::Result<SubscriptionRow> {
+    let platform = target.platform.trim().to_lowercase();
+    let mut matches: Vec<SubscriptionRow> = rows(board)?
+        .into_iter()
+        .filter(|row| {
+            row.key.task == target.task
+                && row.key.platform.trim().to_lowercase() == platform
+                && row.key.chat == target.chat
+                && target.thread.as_ref().is_none_or(|thread| *thread == row.key.thread)
+        })
+        .collect();
+    match (matches.pop(), matches.len()) {
+        (Some(row), 0) => Ok(row),
+        (Some(_), _) => {
+            bail!("several threads of that chat are subscribed; name one with --thread")
+        }
+        (None, _) => bail!("there is no such subscription; see `kanban-gateway sub list`"),
+    }
+}
+
+pub(super) fn rows(board: &mut Board) -> anyhow::Result<Vec<SubscriptionRow>> {
+    let mut all = Vec::new();
+    let mut after = 0;
+    loop {
+        let (page, _) = board.subscriptions(after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(all) };
+        after = last.rowid;
+        all.extend(page);
+    }
+}
+
+/// The world as it is at this moment, for one look.
+pub(super) fn world(ctx: &Context) -> anyhow::Result<World> {
+    crate::wiring::world_now(&ctx.config, &ctx.env).context("the channels cannot be made")
+}
+
+fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
+    copy.task == row.key.task
+        && copy.platform == row.key.platform
+        && copy.chat == row.key.chat
+        && copy.thread == row.key.thread
+        && copy.created_at == row.created_at.saturating_mul(1_000_000)
+}
+
+fn line(
+    slug: &str,
+    row: SubscriptionRow,
+    copy: Option<&SubscriptionInfo>,
+    has_mode: bool,
+    policy: &Policy,
+    world: &World,
+) -> SubLine {
+    let seen = Row {
+        key: SubKey {
+            task: row.key.task.clone(),
+            platform: row.key.platform.clone(),
+            chat: row.key.chat.clone(),
+            thread: row.key.thread.clone(),
+        },
+        created_at: Timestamp::from_secs(row.created_at),
+        cursor: EventId(row.cursor),
+        owner: row.owner.clone(),
+        user: row.user.clone(),
+        mode: Mode::parse(row.mode.as_deref()),
+        rowid: row.rowid,
+    };
+    let released = copy.is_some_and(|copy| copy.life == "released");
+    let served = match ownership::decide(&seen, None, has_mode, policy, world) {
+        _ if released => ownership::Why::Released.text().to_owned(),
+        Ownership::Ours { .. } => "ours".to_owned(),
+        Ownership::Adopt { .. } => "to be adopted".to_owned(),
+        Ownership::ReadOnly(why) => why.text().to_owned(),
+    };
+    SubLine {
+        board: slug.to_owned(),
+        task: row.key.task,
+        platform: row.key.platform,
+        chat: row.key.chat,
+        thread: row.key.thread,
+        owner: row.owner,
+        mode: row.mode.unwrap_or_default(),
+        cursor: row.cursor,
+        served,
+        open: copy.map_or(0, |copy| copy.open_legs),
+        id: copy.map(|copy| copy.id),
+    }
+}

@@ -1,0 +1,55 @@
+//! Tasks: what Hermes' own commands would write.
+
+use kanban_store::write::{self, Blocked, Completion, NewTask};
+
+use super::{Context, unix_now};
+
+/// Makes a task; answers with its id.
+pub fn create(
+    ctx: &Context,
+    board: Option<&str>,
+    title: &str,
+    body: Option<String>,
+    assignee: Option<String>,
+) -> anyhow::Result<String> {
+    let (_, mut board) = ctx.board(board)?;
+    let new = NewTask {
+        title: title.to_owned(),
+        body,
+        assignee,
+        created_by: Some("kanban-gateway".to_owned()),
+        session_id: None,
+        idempotency_key: None,
+        priority: 0,
+    };
+    Ok(write::create_task(&mut board, &new, unix_now())?)
+}
+
+/// Completes a task; answers with the id of the event.
+pub fn complete(
+    ctx: &Context,
+    board: Option<&str>,
+    task: &str,
+    result: Option<String>,
+    summary: Option<String>,
+) -> anyhow::Result<i64> {
+    let (_, mut board) = ctx.board(board)?;
+    Ok(write::complete(&mut board, task, &Completion { result, summary }, unix_now())?)
+}
+
+/// Blocks a task; answers in words with what became of it.
+pub fn block(
+    ctx: &Context,
+    board: Option<&str>,
+    task: &str,
+    reason: Option<&str>,
+    kind: Option<&str>,
+) -> anyhow::Result<String> {
+    let (_, mut board) = ctx.board(board)?;
+    Ok(match write::block(&mut board, task, reason, kind, unix_now())? {
+        Blocked::Blocked(_) => format!("{task} is blocked"),
+        Blocked::Loop(_) => {
+            format!("{task} was blocked for the same reason again and is in triage")
+        }
+    })
+}

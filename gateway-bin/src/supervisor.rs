@@ -1,0 +1,166 @@
+//! Keeps an eye on the world: boards that appear and vanish, Hermes that comes and goes (laws O4, B6).
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{Arc, atomic::AtomicU8},
+    time::Duration,
+};
+
+use kanban_notify::{
+    policy::{Policy, World},
+    ports::Clock,
+};
+
+use crate::{
+    config::{Config, Env},
+    gateway::StartError,
+    hermes::{Generation, Hermes, WorldWatch},
+    watch::{FolderWatch, Hearing},
+    wiring,
+};
+
+/// How often the world is looked at.
+const EVERY: Duration = Duration::from_secs(1);
+/// How many looks lie between two tidyings of the ledger.
+const TIDY_AFTER: u32 = 3_600;
+
+/// A board by name and file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) slug: String,
+}
+
+/// What is done with boards here.
+pub(crate) trait BoardsInService: Send {
+    /// Serves one more board; false when it is served already.
+    fn add(&self, found: &Found) -> std::io::Result<bool>;
+    /// Serves a board no more.
+    fn remove(&self, path: &Path);
+    /// Tells the engine of another world.
+    fn announce(&self, world: World);
+    /// A board's folder may have changed.
+    fn nudge(&self, path: &Path);
+}
+
+/// Makes the channels and the domain's world of what Hermes is like.
+pub(crate) type MakeWorld = Box<dyn Fn(&Hermes, Generation) -> Result<World, StartError> + Send>;
+
+/// Work on the ledger that is not urgent.
+pub(crate) type Tidy = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// The eye.
+pub(crate) struct Supervisor {
+    pub(crate) config: Config,
+    pub(crate) env: Env,
+    pub(crate) policy: Policy,
+    pub(crate) boards: Box<dyn BoardsInService>,
+    pub(crate) folders: FolderWatch,
+    pub(crate) watch: WorldWatch,
+    pub(crate) world: World,
+    pub(crate) make: MakeWorld,
+    pub(crate) generation: Arc<AtomicU8>,
+    /// Boards in service, by path.
+    pub(crate) served: BTreeMap<PathBuf, Found>,
+    pub(crate) tidy: Tidy,
+}
+
+impl Supervisor {
+    /// Looks once a second, for ever.
+    pub(crate) async fn run(mut self, clock: Arc<dyn Clock>) {
+        let mut seen = Generation::Unknown;
+        let mut looks = 0_u32;
+        loop {
+            clock.sleep_until(clock.now().after(EVERY)).await;
+            let generation = wiring::generation(&self.generation);
+            if self.watch.poll() || generation != seen {
+                seen = generation;
+                self.world_changed(generation);
+            }
+            if let Err(error) = self.discover() {
+                tracing::warn!(error = error.to_string(), "boards cannot be looked for");
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(TIDY_AFTER) {
+                (self.tidy)().await;
+            }
+        }
+    }
+
+    /// How many boards are in service.
+    pub(crate) fn boards(&self) -> usize {
+        self.served.len()
+    }
+
+    /// Says how Hermes and we share the work.
+    pub(crate) fn announce(&self) {
+        let hermes = self.watch.hermes();
+        let generation = wiring::generation(&self.generation);
+        tracing::info!("set-up {}", hermes.setup_line(&self.policy.owner, generation));
+        for platform in hermes.ownership(&self.policy, &self.world) {
+            tracing::info!(platform = platform.platform, "{}", platform.line);
+        }
+        for problem in hermes.problems() {
+            tracing::warn!("{problem}");
+        }
+    }
+
+    fn world_changed(&mut self, generation: Generation) {
+        match (self.make)(self.watch.hermes(), generation) {
+            Ok(world) if world == self.world => {}
+            Ok(world) => {
+                self.world = world.clone();
+                self.boards.announce(world);
+                self.announce();
+            }
+            Err(error) => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                tracing::error!(error = cause, "{error}; the channels stay as they were");
+            }
+        }
+    }
+
+    /// Takes boards into service that appeared, and out of it those that were archived or removed.
+    pub(crate) fn discover(&mut self) -> Result<(), kanban_store::StoreError> {
+        let found = wiring::find_boards(&self.config, &self.env)?;
+        for board in &found {
+            if self.served.contains_key(&board.path) {
+                continue;
+            }
+            match self.boards.add(board) {
+                Ok(_) => {
+                    tracing::info!(board.slug, board.path = %board.path.display(), "serving a board");
+                    self.hear(&board.path);
+                    self.served.insert(board.path.clone(), board.clone());
+                }
+                Err(error) => {
+                    tracing::error!(board.slug, error = error.to_string(), "no thread for a board");
+                }
+            }
+        }
+        // A file that is only missing is waited for; one that is archived is served no more.
+        let gone: Vec<PathBuf> = self
+            .served
+            .keys()
+            .filter(|path| !found.iter().any(|board| board.path == **path) && path.exists())
+            .cloned()
+            .collect();
+        for path in gone {
+            self.boards.remove(&path);
+            if let Some(board) = self.served.remove(&path) {
+                tracing::info!(board.slug, "a board was archived and is served no more");
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, board: &Path) {
+        let Some(folder) = board.parent() else { return };
+        if let Hearing::Deaf(reason) = self.folders.add(folder) {
+            tracing::warn!(error = reason, "changes of a board are not heard, only looked for");
+        }
+        self.boards.nudge(board);
+    }
+}

@@ -1,0 +1,221 @@
+//! "Something was written in this folder": inotify, as a mere hint to look sooner (law F1).
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
+
+type Callback = dyn Fn(&Path) + Send + Sync;
+
+/// Whether a folder's changes are heard, or must be polled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// The kernel reports changes.
+    Events,
+    /// It does not: poll every 20 ms. Says why.
+    Deaf(String),
+}
+
+impl Hearing {
+    /// Whether the kernel reports changes.
+    pub fn works(&self) -> bool {
+        *self == Self::Events
+    }
+}
+
+/// Watches folders, not their subfolders.
+pub struct FolderWatch {
+    watcher: Result<RecommendedWatcher, String>,
+    folders: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+impl std::fmt::Debug for FolderWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FolderWatch").field("folders", &self.folders).finish_non_exhaustive()
+    }
+}
+
+impl FolderWatch {
+    /// Calls `changed` with the path of each file that was written, made, moved or removed in a watched
+    /// folder, and with the folders themselves when the kernel had to drop events.
+    ///
+    /// It is called on the watcher's thread and must return at once. Where the kernel offers no events,
+    /// every [`FolderWatch::add`] answers [`Hearing::Deaf`].
+    pub fn new(changed: impl Fn(&Path) + Send + Sync + 'static) -> Self {
+        let folders = Arc::new(Mutex::new(BTreeSet::new()));
+        let known = Arc::clone(&folders);
+        let watcher = notify::recommended_watcher(move |event| relay(event, &known, &changed))
+            .map_err(|error| error.to_string());
+        Self { watcher, folders }
+    }
+
+    /// Watches one more folder. Adding it again renews the watch, as is needed after it was replaced.
+    pub fn add(&mut self, folder: &Path) -> Hearing {
+        let watcher = match &mut self.watcher {
+            Ok(watcher) => watcher,
+            Err(reason) => return Hearing::Deaf(reason.clone()),
+        };
+        // An earlier watch may belong to a folder of this name that is gone.
+        let _ = watcher.unwatch(folder);
+        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => {
+                lock(&self.folders).insert(folder.to_owned());
+                Hearing::Events
+            }
+            Err(error) => {
+                lock(&self.folders).remove(folder);
+                Hearing::Deaf(error.to_string())
+            }
+        }
+    }
+
+    /// Stops watching a folder; nothing happens if it was not watched.
+    pub fn remove(&mut self, folder: &Path) {
+        lock(&self.folders).remove(folder);
+        if let Ok(watcher) = &mut self.watcher {
+            let _ = watcher.unwatch(folder);
+        }
+    }
+}
+
+fn relay(event: notify::Result<Event>, folders: &Mutex<BTreeSet<PathBuf>>, changed: &Callback) {
+    match event {
+        Ok(event) if !event.need_rescan() => {
+            if tells(event.kind) {
+                event
+                    .paths
+                    .iter()
+                    .filter(|path| !is_shared_memory(path))
+                    .for_each(|path| changed(path));
+            }
+        }
+        // Events were dropped, or the queue failed: everything may have changed.
+        _ => {
+            let all = lock(folders).clone();
+            all.iter().for_each(|folder| changed(folder));
+        }
+    }
+}
+
+/// Opening and closing is what we do ourselves when we look; it must not wake us.
+fn tells(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)))
+}
+
+/// SQLite rewrites `-shm` files when a database is merely opened, by us too.
+fn is_shared_memory(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-shm"))
+}
+
+/// A callback that panicked cannot leave a set of paths half changed.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        sync::mpsc::{Receiver, channel},
+        time::Duration,
+    };
+
+    use notify::event::{AccessKind, AccessMode, Flag, MetadataKind};
+
+    use super::*;
+
+    fn watched() -> (FolderWatch, Receiver<PathBuf>) {
+        let (tx, rx) = channel();
+        let watch = FolderWatch::new(move |path| {
+            let _ = tx.send(path.to_owned());
+        });
+        (watch, rx)
+    }
+
+    fn heard(rx: &Receiver<PathBuf>, path: &Path) -> bool {
+        while let Ok(seen) = rx.recv_timeout(Duration::from_secs(5)) {
+            if seen == path {
+                return true;
+            }
+        }
+        false
+    }
+
+    #[test]
+    fn a_write_is_heard_and_shared_memory_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut watch, rx) = watched();
+        assert!(watch.add(dir.path()).works());
+        fs::write(dir.path().join("kanban.db-shm"), "x").unwrap();
+        fs::write(dir.path().join("kanban.db-wal"), "x").unwrap();
+        let first = rx.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert_eq!(first, dir.path().join("kanban.db-wal"));
+    }
+
+    #[test]
+    fn reading_is_not_heard() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kanban.db");
+        fs::write(&file, "x").unwrap();
+        let (mut watch, rx) = watched();
+        watch.add(dir.path());
+        fs::read(&file).unwrap();
+        fs::write(dir.path().join("end"), "x").unwrap();
+        let first = rx.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert_eq!(first, dir.path().join("end"));
+    }
+
+    #[test]
+    fn folders_come_and_go() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (mut watch, rx) = watched();
+        watch.add(one.path());
+        watch.add(two.path());
+        watch.remove(one.path());
+        watch.remove(one.path());
+        fs::write(one.path().join("quiet"), "x").unwrap();
+        let loud = two.path().join("loud");
+        fs::write(&loud, "x").unwrap();
+        let first = rx.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert_eq!(first, loud);
+    }
+
+    #[test]
+    fn a_folder_that_was_replaced_is_heard_once_added_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("board");
+        fs::create_dir(&folder).unwrap();
+        let (mut watch, rx) = watched();
+        watch.add(&folder);
+        fs::remove_dir(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        assert!(watch.add(&folder).works());
+        let file = folder.join("kanban.db");
+        fs::write(&file, "x").unwrap();
+        assert!(heard(&rx, &file));
+    }
+
+    #[test]
+    fn a_missing_folder_is_deaf_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut watch, _rx) = watched();
+        let hearing = watch.add(&dir.path().join("missing"));
+        assert!(matches!(&hearing, Hearing::Deaf(reason) if !reason.is_empty()));
+        assert!(!hearing.works());
+    }
+
+    #[test]
+    fn our_own_opening_tells_nothing_and_an_overflow_names_every_folder() {
+        assert!(!tells(EventKind::Access(AccessKind::Open(AccessMode::Any))));
+        assert!(!tells(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))));
+        let folders = Mutex::new(BTreeSet::from([PathBuf::from("/a"), PathBuf::from("/b")]));
+        let (tx, rx) = channel();
+        let changed = move |path: &Path| tx.send(path.to_owned()).unwrap();
+        relay(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), &folders, &changed);
+        relay(Err(notify::Error::generic("gone")), &folders, &changed);
+        assert_eq!(rx.try_iter().count(), 4);
+    }
+}

@@ -1,0 +1,331 @@
+//! The only place where concrete types meet ports.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gateway_adapters::{
+    api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
+    console::Console,
+    http::{HttpClient, HttpClientConfig},
+};
+use kanban_notify::{
+    driver::{Driver, Ports},
+    engine::Engine,
+    ids::ChannelName,
+    key::Identity,
+    policy::{Ability, World},
+    ports::{Change, Changes, Channel, Channels, Clock},
+};
+use kanban_store::{
+    board::discovery,
+    ports::{BoardChanges, BoardSet, LedgerPort, Pace},
+};
+
+use crate::{
+    config::{Config, Env},
+    gateway::{Options, StartError},
+    hermes::{Generation, Hermes, HermesHome, Proc, WorldWatch},
+    supervisor::{Found, Supervisor},
+    watch::FolderWatch,
+};
+
+/// How long outcomes are kept once their cursor is raised: for `dead`, `replay` and `status`.
+const KEEP_OUTCOMES: Duration = Duration::from_secs(30 * 86_400);
+/// How long the bytes of a claim are kept once it is over.
+const KEEP_BODIES: Duration = Duration::from_secs(86_400);
+
+/// Everything the driver needs.
+pub(crate) struct Parts {
+    pub(crate) changes: WatchedChanges,
+    pub(crate) grace: Duration,
+    engine: EngineParts,
+    ports: Ports,
+}
+
+struct EngineParts {
+    policy: kanban_notify::policy::Policy,
+    identity: Identity,
+    world: World,
+}
+
+impl Parts {
+    /// A driver over these parts.
+    pub(crate) fn driver(&self) -> Driver {
+        let EngineParts { policy, identity, world } = &self.engine;
+        let engine = Engine::new(policy.clone(), identity.clone(), world.clone());
+        Driver::new(engine, self.ports.clone())
+    }
+}
+
+/// Joins everything that the configuration and Hermes' home name.
+pub(crate) fn join(
+    config: Config,
+    env: Env,
+    options: Options,
+    clock: Arc<dyn Clock>,
+) -> Result<(Parts, Supervisor), StartError> {
+    let home = HermesHome::resolve(&config.hermes_home, &env);
+    let watch = WorldWatch::new(home, env.clone(), Proc::system());
+    if watch.hermes().is_profile(&config.owner) {
+        return Err(StartError::OwnerIsProfile(config.owner));
+    }
+    let ledger = Arc::new(LedgerPort::open(&config.ledger).map_err(StartError::Ledger)?);
+    for migration in ledger.migrated() {
+        tracing::info!(migration, "ledger migrated");
+    }
+    let folders = FolderWatch::new(|_| {});
+    let hears = {
+        let mut folders = folders;
+        folders.add(config.ledger.parent().unwrap_or(&config.ledger)).works()
+    };
+    let pace = if hears { Pace { poll: config.poll, ..Pace::WATCHED } } else { Pace::UNWATCHED };
+    let (boards, changes) = BoardSet::new(ledger.clone(), pace);
+    let nudged = boards.clone();
+    let folders = FolderWatch::new(move |path| nudged.nudge_path(path));
+
+    let generation = Arc::new(AtomicU8::new(0));
+    let maker = ChannelMaker {
+        client: HttpClient::new(&HttpClientConfig::default()).map_err(StartError::Channel)?,
+        config: config.clone(),
+        extra: options.channels,
+        console: console(&config, options.console)?,
+    };
+    let channels = Arc::new(ChannelMap::default());
+    let world = maker.world(watch.hermes(), Generation::Unknown, &channels)?;
+    let policy = config.policy(options.accept);
+    if let Some(contested) =
+        watch.hermes().ownership(&policy, &world).into_iter().find(|platform| platform.contested)
+    {
+        return Err(StartError::Contested(contested.line));
+    }
+    let ports = Ports {
+        boards: Arc::new(boards.clone()),
+        planner: ledger.clone(),
+        claims: ledger.clone(),
+        backlog: ledger.clone(),
+        channels: channels.clone(),
+        clock,
+    };
+    let identity =
+        Identity::new(ledger.identity().id().to_owned(), ledger.identity().secret().to_vec());
+    let changes = WatchedChanges { inner: changes, generation: Arc::clone(&generation) };
+    let parts = Parts {
+        changes,
+        grace: config.grace,
+        engine: EngineParts { policy: policy.clone(), identity, world: world.clone() },
+        ports,
+    };
+    let mut supervisor = Supervisor {
+        config,
+        env,
+        policy,
+        boards: boards_of(boards),
+        folders,
+        watch,
+        world,
+        make: Box::new(move |hermes, generation| maker.world(hermes, generation, &channels)),
+        generation,
+        served: BTreeMap::new(),
+        tidy: tidy(ledger),
+    };
+    supervisor.discover().map_err(StartError::Boards)?;
+    Ok((parts, supervisor))
+}
+
+/// What the supervisor does with the set of boards.
+fn boards_of(boards: BoardSet) -> Box<dyn crate::supervisor::BoardsInService> {
+    Box::new(boards)
+}
+
+impl crate::supervisor::BoardsInService for BoardSet {
+    fn add(&self, found: &Found) -> std::io::Result<bool> {
+        BoardSet::add(self, &found.path, &found.slug)
+    }
+
+    fn remove(&self, path: &std::path::Path) {
+        BoardSet::remove(self, path);
+    }
+
+    fn announce(&self, world: World) {
+        BoardSet::announce(self, Change::World(world));
+    }
+
+    fn nudge(&self, path: &std::path::Path) {
+        self.nudge_path(path);
+    }
+}
+
+/// Forgets what is long over, now and then (law D10).
+fn tidy(ledger: Arc<LedgerPort>) -> crate::supervisor::Tidy {
+    Arc::new(move || {
+        let ledger = Arc::clone(&ledger);
+        Box::pin(async move {
+            if let Err(error) = ledger.prune(KEEP_OUTCOMES, KEEP_BODIES).await {
+                tracing::warn!(error = error.to_string(), "pruning the ledger failed");
+            }
+        })
+    })
+}
+
+fn console(
+    config: &Config,
+    writer: Option<gateway_adapters::console::Writer>,
+) -> Result<Option<Arc<dyn Channel>>, StartError> {
+    if !config.console {
+        return Ok(None);
+    }
+    let name = ChannelName("console".to_owned());
+    let console = match writer {
+        Some(writer) => Console::to(name, writer),
+        None => Console::stdout(name),
+    };
+    Ok(Some(Arc::new(console.map_err(StartError::Channel)?)))
+}
+
+/// Makes channels of what Hermes and the configuration name.
+struct ChannelMaker {
+    client: HttpClient,
+    config: Config,
+    extra: Vec<(ChannelName, Ability, Arc<dyn Channel>)>,
+    console: Option<Arc<dyn Channel>>,
+}
+
+impl ChannelMaker {
+    /// The world as it is now; the channels in `map` are replaced by those that can be made.
+    fn world(
+        &self,
+        hermes: &Hermes,
+        generation: Generation,
+        map: &ChannelMap,
+    ) -> Result<World, StartError> {
+        let mut made: BTreeMap<ChannelName, (Ability, Arc<dyn Channel>)> = BTreeMap::new();
+        for server in hermes.api_servers(&self.config.api_servers) {
+            let name = ChannelName::api_server(&server.profile);
+            let limits =
+                ApiServerLimits { turn: self.config.wake_timeout, ..ApiServerLimits::default() };
+            let config = ApiServerConfig {
+                name: name.clone(),
+                base: server.url,
+                key: server.key,
+                model: server.model,
+                limits,
+            };
+            let channel =
+                ApiServer::new(self.client.clone(), config).map_err(StartError::Channel)?;
+            // The key cache lives 300 s and in memory: only the history tells for sure (law W6).
+            let ability = Ability { deduplicates: false, readable: true };
+            made.insert(name, (ability, Arc::new(channel)));
+        }
+        if let Some(console) = &self.console {
+            let name = ChannelName("console".to_owned());
+            made.insert(name, (Ability::default(), Arc::clone(console)));
+        }
+        for (name, ability, channel) in &self.extra {
+            made.insert(name.clone(), (*ability, Arc::clone(channel)));
+        }
+        let abilities = made.iter().map(|(name, (ability, _))| (name.clone(), *ability)).collect();
+        map.replace(made.into_iter().map(|(name, (_, channel))| (name, channel)).collect());
+        Ok(hermes.world(generation, abilities, self.config.alongside.clone()))
+    }
+}
+
+/// The channels by name; replaced as a whole when the world changes.
+#[derive(Default)]
+struct ChannelMap(RwLock<BTreeMap<ChannelName, Arc<dyn Channel>>>);
+
+impl ChannelMap {
+    fn replace(&self, channels: BTreeMap<ChannelName, Arc<dyn Channel>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = channels;
+    }
+}
+
+impl Channels for ChannelMap {
+    fn get(&self, name: &ChannelName) -> Option<Arc<dyn Channel>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+/// The boards' news, noting on the way what generation of Hermes writes the files.
+pub(crate) struct WatchedChanges {
+    inner: BoardChanges,
+    generation: Arc<AtomicU8>,
+}
+
+#[async_trait]
+impl Changes for WatchedChanges {
+    async fn next(&mut self) -> Option<Change> {
+        let change = self.inner.next().await;
+        if let Some(Change::Opened(start)) = &change {
+            let seen = if start.has_delivery_mode { 2 } else { 1 };
+            self.generation.fetch_max(seen, Ordering::Relaxed);
+        }
+        change
+    }
+}
+
+/// The generation that the boards opened so far tell of.
+pub(crate) fn generation(seen: &AtomicU8) -> Generation {
+    match seen.load(Ordering::Relaxed) {
+        0 => Generation::Unknown,
+        1 => Generation::Old,
+        _ => Generation::Newer,
+    }
+}
+
+/// Every board that the configuration and Hermes' home name.
+pub(crate) fn find_boards(
+    config: &Config,
+    env: &Env,
+) -> Result<Vec<Found>, kanban_store::StoreError> {
+    let lookup = |name: &str| match name {
+        "HERMES_HOME" => Some(config.hermes_home.to_string_lossy().into_owned()),
+        name => env.get(name).map(str::to_owned),
+    };
+    let mut found: Vec<Found> = discovery::discover(&lookup)?
+        .into_iter()
+        .filter(|board| board.present && !board.archived)
+        .map(|board| Found { path: board.path, slug: board.slug })
+        .collect();
+    for path in &config.boards {
+        let slug = slug_of(path);
+        found.push(Found { path: path.clone(), slug });
+    }
+    Ok(found)
+}
+
+/// A board that is named by its path alone is called after its folder or file.
+fn slug_of(path: &Path) -> String {
+    let stem = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+    let folder =
+        path.parent().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
+    match (stem.as_deref(), folder) {
+        (Some("kanban"), Some(folder)) => folder,
+        (Some(stem), _) => stem.to_owned(),
+        (None, _) => path.display().to_string(),
+    }
+}
+
+/// Hermes as it is at this moment.
+pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
+    let home = HermesHome::resolve(&config.hermes_home, env);
+    WorldWatch::new(home, env.clone(), Proc::system()).hermes().clone()
+}
+
+/// The world at this moment, for commands that only look.
+pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
+    let maker = ChannelMaker {
+        client: HttpClient::new(&HttpClientConfig::default()).map_err(StartError::Channel)?,
+        config: config.clone(),
+        extra: Vec::new(),
+        console: console(config, None)?,
+    };
+    maker.world(&hermes_now(config, env), Generation::Unknown, &ChannelMap::default())
+}

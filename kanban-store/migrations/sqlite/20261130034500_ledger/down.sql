@@ -1,0 +1,9 @@
+DROP TABLE instances;
+DROP TABLE aliases;
+DROP TABLE pauses;
+DROP TABLE lanes;
+DROP TABLE claims;
+DROP TABLE legs;
+DROP TABLE events;
+DROP TABLE subscriptions;
+DROP TABLE boards;

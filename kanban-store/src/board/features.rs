@@ -1,0 +1,207 @@
+//! Which columns a file has: found per file, never guessed from a version (law B2).
+
+use std::path::Path;
+
+use diesel::{Queryable, RunQueryDsl, sqlite::SqliteConnection};
+
+use super::{
+    connection::read_error,
+    statement::{Any, Bind, Cell, query, scalar},
+};
+use crate::error::StoreError;
+
+/// The columns that not every board has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// `task_events.run_id`: absent before 0.13.
+    pub run_id: bool,
+    /// `kanban_notify_subs.notifier_profile`: absent in the first generation.
+    pub notifier_profile: bool,
+    /// `kanban_notify_subs.delivery_mode`: only after 0.19.
+    pub delivery_mode: bool,
+    /// `kanban_notify_subs.last_ping_event_id`: only after 0.19.
+    pub last_ping_event_id: bool,
+    /// `kanban_notify_subs.chat_type`: only after 0.19.
+    pub chat_type: bool,
+    /// `kanban_notify_subs.user_id_alt`: only after 0.19.
+    pub user_id_alt: bool,
+    /// `kanban_notify_subs.delivery_metadata`: only after 0.19.
+    pub delivery_metadata: bool,
+    /// `tasks.session_id`: since 0.15.
+    pub session_id: bool,
+    /// `tasks.max_runtime_seconds`.
+    pub max_runtime_seconds: bool,
+    /// `tasks.block_kind` and `tasks.block_recurrences`: since 0.18.
+    pub block_kind: bool,
+    /// `sqlite_sequence`: there whenever a table counts its ids up for good.
+    pub sequence: bool,
+}
+
+/// What every board has; anything without it is refused, by the name of what is missing.
+const REQUIRED: [(&str, &[&str]); 3] = [
+    (
+        "tasks",
+        &["id", "title", "assignee", "status", "result", "created_at"],
+    ),
+    (
+        "task_events",
+        &["id", "task_id", "kind", "payload", "created_at"],
+    ),
+    (
+        "kanban_notify_subs",
+        &[
+            "task_id",
+            "platform",
+            "chat_id",
+            "thread_id",
+            "user_id",
+            "created_at",
+            "last_event_id",
+        ],
+    ),
+];
+
+/// The key of the subscriptions table.
+const KEY: [&str; 4] = ["task_id", "platform", "chat_id", "thread_id"];
+
+impl Features {
+    /// Looks at the tables behind `connection`; refuses what is no board.
+    pub(crate) fn find(path: &Path, connection: &mut SqliteConnection) -> Result<Self, StoreError> {
+        let mut columns = |table| columns(path, connection, table);
+        let tasks = columns("tasks")?;
+        let events = columns("task_events")?;
+        let subs = columns("kanban_notify_subs")?;
+        let sequence = !columns("sqlite_sequence")?.is_empty();
+        if tasks.is_empty() && events.is_empty() && subs.is_empty() && !sequence {
+            return Err(StoreError::BoardEmpty { path: path.into() });
+        }
+        let flaw = missing(&[&tasks, &events, &subs])
+            .or_else(|| wrong_keys(&events, &subs))
+            .or(wrong_encoding(path, connection)?);
+        if let Some(flaw) = flaw {
+            return Err(StoreError::LookAlike {
+                path: path.into(),
+                flaw,
+            });
+        }
+        let has = |table: &[Column], name| table.iter().any(|column| column.name == name);
+        Ok(Self {
+            run_id: has(&events, "run_id"),
+            notifier_profile: has(&subs, "notifier_profile"),
+            delivery_mode: has(&subs, "delivery_mode"),
+            last_ping_event_id: has(&subs, "last_ping_event_id"),
+            chat_type: has(&subs, "chat_type"),
+            user_id_alt: has(&subs, "user_id_alt"),
+            delivery_metadata: has(&subs, "delivery_metadata"),
+            session_id: has(&tasks, "session_id"),
+            max_runtime_seconds: has(&tasks, "max_runtime_seconds"),
+            block_kind: has(&tasks, "block_kind") && has(&tasks, "block_recurrences"),
+            sequence,
+        })
+    }
+}
+
+/// Changes whenever somebody changes the tables of the file.
+pub(crate) fn schema_version(
+    path: &Path,
+    connection: &mut SqliteConnection,
+) -> Result<i64, StoreError> {
+    scalar(connection, "PRAGMA schema_version", &[])
+        .map(|cell| cell.as_int().unwrap_or_default())
+        .map_err(|source| read_error(path, source))
+}
+
+#[derive(Debug)]
+struct Column {
+    name: String,
+    declared: String,
+    not_null: bool,
+    in_key: bool,
+}
+
+#[derive(Queryable)]
+struct ColumnRow {
+    name: Cell,
+    declared: Cell,
+    not_null: Cell,
+    key: Cell,
+}
+
+fn columns(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    table: &str,
+) -> Result<Vec<Column>, StoreError> {
+    let rows: Vec<ColumnRow> = query::<(Any, Any, Any, Any)>(
+        "SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)",
+        &[Bind::Text(table)],
+    )
+    .load(connection)
+    .map_err(|source| read_error(path, source))?;
+    let set = |cell: &Cell| cell.as_int().is_some_and(|value| value != 0);
+    Ok(rows
+        .into_iter()
+        .map(|row| Column {
+            not_null: set(&row.not_null),
+            in_key: set(&row.key),
+            name: row
+                .name
+                .into_text()
+                .unwrap_or_default()
+                .to_ascii_lowercase(),
+            declared: row.declared.into_text().unwrap_or_default(),
+        })
+        .collect())
+}
+
+fn missing(found: &[&Vec<Column>; 3]) -> Option<String> {
+    REQUIRED
+        .iter()
+        .zip(found)
+        .find_map(|((table, wanted), found)| {
+            if found.is_empty() {
+                return Some(format!("it has no table `{table}`"));
+            }
+            wanted
+                .iter()
+                .find(|name| found.iter().all(|column| column.name != **name))
+                .map(|name| format!("table `{table}` has no column `{name}`"))
+        })
+}
+
+/// A row must be found by its key alone, and an event's id must be its rowid.
+fn wrong_keys(events: &[Column], subs: &[Column]) -> Option<String> {
+    let id = events.iter().find(|column| column.name == "id")?;
+    if !id.in_key || !id.declared.eq_ignore_ascii_case("integer") {
+        return Some("column `id` of table `task_events` is not its integer key".into());
+    }
+    let stray = subs
+        .iter()
+        .find(|column| column.in_key != KEY.contains(&column.name.as_str()));
+    if let Some(stray) = stray {
+        let is = if stray.in_key { "is" } else { "is not" };
+        return Some(format!(
+            "column `{}` of table `kanban_notify_subs` {is} part of its key",
+            stray.name
+        ));
+    }
+    let loose = subs
+        .iter()
+        .find(|column| column.in_key && !column.not_null)?;
+    Some(format!(
+        "column `{}` of table `kanban_notify_subs` may be NULL",
+        loose.name
+    ))
+}
+
+/// Text is read as the bytes that are stored, which are UTF-8 on every board.
+fn wrong_encoding(
+    path: &Path,
+    connection: &mut SqliteConnection,
+) -> Result<Option<String>, StoreError> {
+    let encoding = scalar(connection, "PRAGMA encoding", &[])
+        .map_err(|source| read_error(path, source))?
+        .into_text()
+        .unwrap_or_default();
+    Ok((encoding != "UTF-8").then(|| format!("its text is stored as {encoding}, not as UTF-8")))
+}

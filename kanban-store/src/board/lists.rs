@@ -1,0 +1,156 @@
+//! Lists for people: tasks, a task's events, subscriptions.
+
+use diesel::{QueryResult, Queryable, RunQueryDsl, sqlite::SqliteConnection};
+
+use super::{
+    Board,
+    connection::read_error,
+    lenient::{RawEvent, RawSubscription, SubscriptionColumns},
+    model::SubscriptionRow,
+    statement::{Any, Bind, Cell, query},
+};
+use crate::error::StoreError;
+
+/// A task in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedTask {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its status.
+    pub status: String,
+    /// Who it is assigned to.
+    pub assignee: Option<String>,
+    /// When it was made, in Unix seconds.
+    pub created_at: i64,
+}
+
+/// An event of any kind in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedEvent {
+    /// Its id.
+    pub id: i64,
+    /// Its task.
+    pub task: String,
+    /// Its kind, whatever that is.
+    pub kind: String,
+    /// The attempt it belongs to.
+    pub run: Option<i64>,
+    /// The payload as it is stored.
+    pub payload: Option<String>,
+    /// When it was written, in Unix seconds.
+    pub created_at: i64,
+}
+
+const TASKS: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
+     ORDER BY created_at, id";
+const TASK: &str = "SELECT id, title, status, assignee, created_at FROM tasks WHERE id = ?";
+
+impl Board {
+    /// All tasks, oldest first; rows without a readable id are left out.
+    pub fn tasks(&mut self) -> Result<Vec<ListedTask>, StoreError> {
+        self.list(|board| tasks(&mut board.reader, TASKS, &[]))
+    }
+
+    /// One task.
+    pub fn task(&mut self, id: &str) -> Result<Option<ListedTask>, StoreError> {
+        let found = self.list(|board| tasks(&mut board.reader, TASK, &[Bind::Text(id)]))?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Events with ids above `after`, of one task or of all, ascending, at most `limit`.
+    /// Unreadable ones are left out.
+    pub fn events(
+        &mut self,
+        task: Option<&str>,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<ListedEvent>, StoreError> {
+        let limit = Bind::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        self.list(|board| {
+            let raw: Vec<RawEvent> = match task {
+                Some(task) => query::<super::lenient::EventColumns>(
+                    &board.texts.events_of_task,
+                    &[Bind::Int(after), Bind::Text(task), limit],
+                )
+                .load(&mut board.reader)?,
+                None => query::<super::lenient::EventColumns>(
+                    &board.texts.events,
+                    &[Bind::Int(after), limit],
+                )
+                .load(&mut board.reader)?,
+            };
+            let mut spoilt = Vec::new();
+            let readable = raw.into_iter().filter_map(|raw| raw.read(&mut spoilt));
+            Ok(readable
+                .map(|event| ListedEvent {
+                    id: event.id,
+                    task: event.task,
+                    kind: event.kind,
+                    run: event.run,
+                    payload: event.payload,
+                    created_at: event.created_at,
+                })
+                .collect())
+        })
+    }
+
+    /// Subscriptions with rowids above `after`, ascending, at most `limit`; and what is spoilt.
+    #[expect(clippy::type_complexity, reason = "two lists, both named in the sentence above")]
+    pub fn subscriptions(
+        &mut self,
+        after: i64,
+        limit: usize,
+    ) -> Result<(Vec<SubscriptionRow>, Vec<(String, String)>), StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.list(|board| {
+            let raw: Vec<RawSubscription> = query::<SubscriptionColumns>(
+                &board.texts.rows_after,
+                &[Bind::Int(after), Bind::Int(limit)],
+            )
+            .load(&mut board.reader)?;
+            let mut spoilt = Vec::new();
+            let rows = raw
+                .into_iter()
+                .filter_map(|raw| raw.read(&mut spoilt))
+                .collect();
+            Ok((rows, spoilt))
+        })
+    }
+
+    fn list<T>(&mut self, read: impl FnOnce(&mut Self) -> QueryResult<T>) -> Result<T, StoreError> {
+        self.check_file()?;
+        self.snapshot(|board| read(board).map_err(|source| read_error(&board.path, source)))
+    }
+}
+
+#[derive(Queryable)]
+struct RawListed {
+    id: Cell,
+    title: Cell,
+    status: Cell,
+    assignee: Cell,
+    created_at: Cell,
+}
+
+fn tasks(
+    connection: &mut SqliteConnection,
+    sql: &str,
+    binds: &[Bind<'_>],
+) -> QueryResult<Vec<ListedTask>> {
+    let rows: Vec<RawListed> =
+        query::<(Any, Any, Any, Any, Any)>(sql, binds).load(connection)?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| {
+            Some(ListedTask {
+                id: row.id.into_text()?,
+                title: row.title.into_text().unwrap_or_default(),
+                status: row.status.into_text().unwrap_or_default(),
+                assignee: row.assignee.into_text(),
+                created_at: row.created_at.as_int().unwrap_or_default(),
+            })
+        })
+        .collect())
+}

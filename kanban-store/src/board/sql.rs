@@ -1,0 +1,104 @@
+//! The SQL of a pass, put together once for the columns that a file has.
+
+use super::{Features, model::READ_KINDS};
+
+/// All texts that depend on the file's columns.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    /// (after, limit): events of the read kinds above an id.
+    pub tail: String,
+    /// (id): one event.
+    pub event: String,
+    /// (after, limit): events of any kind above an id.
+    pub events: String,
+    /// (after, task, limit): the same, of one task.
+    pub events_of_task: String,
+    /// The oldest event.
+    pub oldest: String,
+    /// (up to, above, up to, limit): events above some row's cursor, found from the rows.
+    pub sweep_by_rows: String,
+    /// (above, up to, limit): the same, found from the events.
+    pub sweep_by_events: String,
+    /// (JSON list of ids): tasks.
+    pub tasks: String,
+    /// (JSON list of tasks): all their rows.
+    pub rows_of_tasks: String,
+    /// (rowid, limit): rows after a rowid.
+    pub rows_after: String,
+    /// (task, platform, chat, thread): one row.
+    pub row: String,
+    /// The highest event id ever given out.
+    pub sequence: &'static str,
+}
+
+/// (rowid): the row at that rowid or the next one below.
+pub(crate) const ROW_BELOW: &str = "SELECT rowid, task_id, platform, chat_id, thread_id, \
+     created_at FROM kanban_notify_subs WHERE rowid <= ? ORDER BY rowid DESC LIMIT 1";
+
+/// The newest event id.
+pub(crate) const NEWEST: &str = "SELECT max(id) FROM task_events";
+
+impl Texts {
+    /// For a file with these columns.
+    pub(crate) fn new(features: &Features) -> Self {
+        let column = |there: bool, name: &'static str| if there { name } else { "NULL" };
+        let kinds = quoted(&READ_KINDS);
+        let event = format!(
+            "SELECT e.id, e.task_id, e.kind, {}, e.payload, e.created_at FROM task_events e",
+            column(features.run_id, "e.run_id")
+        );
+        let row = format!(
+            "SELECT rowid, task_id, platform, chat_id, thread_id, created_at, last_event_id, {}, \
+             user_id, {} FROM kanban_notify_subs",
+            column(features.notifier_profile, "notifier_profile"),
+            column(features.delivery_mode, "delivery_mode"),
+        );
+        let task = format!(
+            "SELECT id, title, assignee, status, substr(result, 1, 2000), {}, {} FROM tasks",
+            column(features.session_id, "session_id"),
+            column(features.max_runtime_seconds, "max_runtime_seconds"),
+        );
+        Self {
+            tail: format!("{event} WHERE e.id > ? AND e.kind IN ({kinds}) ORDER BY e.id LIMIT ?"),
+            event: format!("{event} WHERE e.id = ?"),
+            events: format!("{event} WHERE e.id > ? ORDER BY e.id LIMIT ?"),
+            // The unary plus keeps SQLite from walking all events above the id.
+            events_of_task: format!(
+                "{event} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ?"
+            ),
+            oldest: format!("{event} ORDER BY e.id LIMIT 1"),
+            // CROSS JOIN fixes which table drives: without statistics SQLite always starts from
+            // the events, whose number grows for ever. The caller picks the smaller side.
+            sweep_by_rows: format!(
+                "{event} WHERE e.id IN (SELECT u.id FROM kanban_notify_subs s CROSS JOIN \
+                 task_events u ON u.task_id = s.task_id WHERE s.last_event_id < ? AND \
+                 u.id > s.last_event_id AND u.id > ? AND u.id <= ? AND u.kind IN ({kinds})) \
+                 ORDER BY e.id LIMIT ?"
+            ),
+            sweep_by_events: format!(
+                "{event} WHERE e.id > ? AND e.id <= ? AND e.kind IN ({kinds}) AND EXISTS (SELECT 1 \
+                 FROM kanban_notify_subs s WHERE s.task_id = e.task_id AND \
+                 s.last_event_id < e.id) ORDER BY e.id LIMIT ?"
+            ),
+            tasks: format!("{task} WHERE id IN (SELECT value FROM json_each(?))"),
+            rows_of_tasks: format!(
+                "{row} WHERE task_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+            ),
+            rows_after: format!("{row} WHERE rowid > ? ORDER BY rowid LIMIT ?"),
+            row: format!(
+                "{row} WHERE task_id = ? AND platform = ? AND chat_id = ? AND thread_id = ?"
+            ),
+            sequence: if features.sequence {
+                "SELECT seq FROM sqlite_sequence WHERE name = 'task_events'"
+            } else {
+                "SELECT NULL"
+            },
+        }
+    }
+}
+
+/// Names as an SQL list of literals. They are our own constants, without quotes in them.
+pub(crate) fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,240 @@
+//! What can go wrong in the store, by operation.
+
+use std::path::PathBuf;
+
+/// An error of the store; the cause is in `source`, not in the text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No file at the path of a board.
+    #[error("there is no board at {}", path.display())]
+    BoardMissing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The path leads to another file than the one that was opened.
+    #[error("the board {} was replaced by another file", path.display())]
+    FileReplaced {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file without a single byte, or a database without tables: somebody may be about to fill it.
+    #[error("the board {} is empty: no table in it yet", path.display())]
+    BoardEmpty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no SQLite database, or a damaged one.
+    #[error("{} is not a readable SQLite database", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's words.
+        #[source]
+        source: diesel::result::Error,
+    },
+    /// A database that is not of the board's shape (law B2).
+    #[error("{} is not a kanban board: {flaw}", path.display())]
+    LookAlike {
+        /// The file.
+        path: PathBuf,
+        /// What is missing, by table and column.
+        flaw: String,
+    },
+    /// A connection could not be opened.
+    #[error("cannot open the board {}", path.display())]
+    OpenBoard {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's words.
+        #[source]
+        source: diesel::ConnectionError,
+    },
+    /// SQLite did not accept the switch that keeps us from removing the WAL on close (law B3).
+    #[error("cannot open the board {} without becoming its last closer", path.display())]
+    GuardBoard {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The first statements on a new connection failed.
+    #[error("cannot prepare a connection to the board {}", path.display())]
+    PrepareBoard {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: diesel::result::Error,
+    },
+    /// A read of a board failed.
+    #[error("cannot read the board")]
+    ReadBoard {
+        /// The cause.
+        #[source]
+        source: diesel::result::Error,
+    },
+    /// A change of a board failed and was rolled back as a whole.
+    #[error("cannot change the board")]
+    ChangeBoard {
+        /// The cause.
+        #[source]
+        source: diesel::result::Error,
+    },
+    /// Others kept the write lock for longer than we wait.
+    #[error("the board's write lock was not free within {} ms", waited.as_millis())]
+    BoardBusy {
+        /// How long we waited.
+        waited: std::time::Duration,
+    },
+    /// The board, its folder or its file system does not let us write.
+    #[error("the board {} is read-only", path.display())]
+    BoardReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A checkpoint failed.
+    #[error("cannot checkpoint the board")]
+    CheckpointBoard {
+        /// The cause.
+        #[source]
+        source: diesel::result::Error,
+    },
+    /// A file or folder beside the boards could not be read.
+    #[error("cannot read {}", path.display())]
+    ReadFile {
+        /// Which one.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Nothing says where Hermes' files are.
+    #[error("no Hermes home: neither HERMES_HOME nor HOME is set")]
+    NoHome,
+    /// No board has this name.
+    #[error("there is no board called `{slug}`")]
+    UnknownBoard {
+        /// The name.
+        slug: String,
+    },
+    /// A new board was asked for where something is already.
+    #[error("there is something at {} already", path.display())]
+    BoardExists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A new board, or a file that goes with it, could not be made.
+    #[error("cannot create the board {}", path.display())]
+    CreateBoard {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A task needs a title with something in it.
+    #[error("a task needs a title")]
+    EmptyTitle,
+    /// No task has this id.
+    #[error("there is no task {task} on this board")]
+    UnknownTask {
+        /// The id.
+        task: String,
+    },
+    /// A task is in no state for what was asked.
+    #[error("cannot {operation} task {task}: it is {status}")]
+    WrongStatus {
+        /// What was asked.
+        operation: &'static str,
+        /// The task's id.
+        task: String,
+        /// Its status.
+        status: String,
+    },
+    /// A board's name breaks the rules for slugs.
+    #[error(
+        "`{slug}` is no board name: lower-case letters, digits, `-` and `_`, at most 64, not starting with `-` or `_`"
+    )]
+    BadSlug {
+        /// What was given.
+        slug: String,
+    },
+    /// The ledger, or a file beside it, could not be read or written.
+    #[error("{operation} {} failed", path.display())]
+    LedgerFile {
+        /// What was tried.
+        operation: &'static str,
+        /// With which file or folder.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The ledger is something that must be left alone.
+    #[error("{} cannot be used for the ledger: {reason}", path.display())]
+    LedgerRefused {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// No connection to the ledger.
+    #[error("cannot open the ledger {}", path.display())]
+    LedgerConnect {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: diesel::ConnectionError,
+    },
+    /// A migration of the ledger failed.
+    #[error("{operation} the ledger failed")]
+    LedgerMigrate {
+        /// What was tried.
+        operation: &'static str,
+        /// The cause.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A statement or transaction of the ledger failed.
+    #[error("{operation} in the ledger failed")]
+    Ledger {
+        /// What was tried.
+        operation: &'static str,
+        /// The cause.
+        #[source]
+        source: diesel::result::Error,
+    },
+    /// The ledger holds, or was given, a value that this version cannot read.
+    #[error("the ledger holds an unreadable {what}: `{value}`")]
+    LedgerValue {
+        /// Which kind of value.
+        what: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// What was decided from a file that another one has replaced meanwhile (law B6).
+    #[error("board {board} is not at incarnation {incarnation} any more")]
+    BoardReplaced {
+        /// The board's id.
+        board: i64,
+        /// The incarnation that is over.
+        incarnation: i64,
+    },
+}
+
+#[cfg(feature = "board")]
+impl StoreError {
+    /// Whether a lock of somebody else was in the way: the same again may work.
+    pub fn is_busy(&self) -> bool {
+        use crate::board::is_busy;
+
+        match self {
+            Self::BoardBusy { .. } => true,
+            Self::ReadBoard { source }
+            | Self::ChangeBoard { source }
+            | Self::CheckpointBoard { source }
+            | Self::PrepareBoard { source, .. } => is_busy(source),
+            _ => false,
+        }
+    }
+}

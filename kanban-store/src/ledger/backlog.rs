@@ -1,0 +1,139 @@
+//! Everything open in the ledger, for a start, after a take-over, after an operator's hand.
+
+use std::collections::BTreeMap;
+
+use diesel::prelude::*;
+
+use super::{
+    conditions,
+    cursor::{self, RaiseRow},
+    plan::OwedRows,
+    rows::{BoardRow, ClaimRow, EventRow, LegRow, PauseRow, SubscriptionRow},
+    schema::{aliases, claims, events, lanes, legs, pauses, subscriptions},
+};
+
+/// A claim with the ids of its legs, oldest event first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenClaimRows {
+    /// The claim.
+    pub claim: ClaimRow,
+    /// Its legs.
+    pub legs: Vec<i64>,
+}
+
+/// Everything open.
+#[derive(Clone, Debug, Default)]
+pub struct WorkRows {
+    /// Boards by id.
+    pub boards: BTreeMap<i64, BoardRow>,
+    /// Copies with an open leg, and those legs.
+    pub owed: Vec<OwedRows>,
+    /// Lanes that other instances hold.
+    pub foreign_lanes: Vec<String>,
+    /// Cursors to raise.
+    pub raises: Vec<RaiseRow>,
+    /// Pauses in force.
+    pub pauses: Vec<PauseRow>,
+    /// Channel, raw session, resolved session.
+    pub aliases: Vec<(String, String, String)>,
+    /// Channel, raw session, time of wakes that were posted, oldest first.
+    pub wakes: Vec<(String, String, i64)>,
+}
+
+/// Gives the open claims of dead instances to `me`, and answers them: each claim, by this, to one
+/// instance once (law D9).
+pub fn take_over(
+    conn: &mut SqliteConnection,
+    me: &str,
+    is_dead: &dyn Fn(&str) -> bool,
+) -> QueryResult<Vec<OpenClaimRows>> {
+    let others = lanes::table
+        .inner_join(claims::table)
+        .filter(claims::instance.ne(me))
+        .order(claims::id)
+        .select(ClaimRow::as_select())
+        .load(conn)?;
+    let mut taken = Vec::new();
+    for mut claim in others {
+        if !is_dead(&claim.instance) {
+            continue;
+        }
+        diesel::update(claims::table.find(claim.id)).set(claims::instance.eq(me)).execute(conn)?;
+        claim.instance = me.to_owned();
+        let legs = legs::table
+            .filter(legs::claim_id.eq(claim.id))
+            .filter(conditions::ClaimedLegs)
+            .order((legs::event, legs::id))
+            .select(legs::id)
+            .load(conn)?;
+        taken.push(OpenClaimRows { claim, legs });
+    }
+    Ok(taken)
+}
+
+/// Reads what is open now. Wakes are those since `wakes_since`.
+pub fn read(
+    conn: &mut SqliteConnection,
+    me: &str,
+    now: i64,
+    wakes_since: i64,
+) -> QueryResult<WorkRows> {
+    Ok(WorkRows {
+        boards: super::boards::all(conn)?.into_iter().map(|board| (board.id, board)).collect(),
+        owed: owed(conn)?,
+        foreign_lanes: lanes::table
+            .inner_join(claims::table)
+            .filter(claims::instance.ne(me))
+            .order(lanes::lane)
+            .select(lanes::lane)
+            .load(conn)?,
+        raises: cursor::raises(conn)?,
+        pauses: pauses::table
+            .filter(pauses::until.gt(now))
+            .order(pauses::channel)
+            .select(PauseRow::as_select())
+            .load(conn)?,
+        aliases: aliases::table
+            .order((aliases::channel, aliases::raw))
+            .select((aliases::channel, aliases::raw, aliases::resolved))
+            .load(conn)?,
+        wakes: claims::table
+            .filter(claims::intended_at.ge(wakes_since))
+            .filter(claims::target.eq(SESSION))
+            .filter(claims::verdict.eq_any(POSTED))
+            .order((claims::intended_at, claims::id))
+            .select((claims::channel, claims::chat, claims::intended_at))
+            .load(conn)?,
+    })
+}
+
+/// What a claim of a wake calls its target.
+pub const SESSION: &str = "session";
+/// What a claim of a ping calls its target.
+pub const CHAT: &str = "chat";
+
+/// Verdicts of wakes that reached their session, or may have; the empty one is still out.
+const POSTED: [&str; 4] = ["", "delivered", "failed_turn", "unknown"];
+
+fn owed(conn: &mut SqliteConnection) -> QueryResult<Vec<OwedRows>> {
+    let rows = legs::table
+        .inner_join(subscriptions::table)
+        .inner_join(
+            events::table.on(events::board_id
+                .eq(subscriptions::board_id)
+                .and(events::incarnation.eq(subscriptions::incarnation))
+                .and(events::event.eq(legs::event))),
+        )
+        .filter(conditions::OpenLegs)
+        .order((legs::subscription_id, legs::event, legs::id))
+        .select((SubscriptionRow::as_select(), LegRow::as_select(), EventRow::as_select()))
+        .load::<(SubscriptionRow, LegRow, EventRow)>(conn)?;
+    let mut owed: Vec<OwedRows> = Vec::new();
+    for (subscription, leg, event) in rows {
+        match owed.last_mut() {
+            Some(last) if last.subscription.id == subscription.id => last.legs.push((leg, event)),
+            _ => owed.push(OwedRows { subscription, legs: vec![(leg, event)] }),
+        }
+    }
+    Ok(owed)
+}

@@ -1,0 +1,341 @@
+//! Claims: the intent before a send, and the outcome after it (law D1).
+
+use std::collections::BTreeSet;
+
+use diesel::{prelude::*, sql_types};
+
+use super::{
+    conditions,
+    cursor::RaiseRow,
+    ends,
+    plan::{close, copy, refresh_all},
+    rows::{ClaimRow, PauseRow},
+    schema::{aliases, claims, lanes, legs, pauses},
+    states,
+};
+
+diesel::define_sql_function! {
+    /// The first of two values that is not NULL.
+    fn coalesce(first: sql_types::Nullable<sql_types::BigInt>, second: sql_types::BigInt) -> sql_types::BigInt;
+}
+
+/// A claim to be recorded before it is sent.
+#[derive(Clone, Debug)]
+pub struct IntentRow {
+    /// The lane it is to hold.
+    pub lane: String,
+    /// `chat` or `session`.
+    pub target: String,
+    /// The channel.
+    pub channel: String,
+    /// The chat or raw session.
+    pub chat: String,
+    /// The thread.
+    pub thread: String,
+    /// Its legs.
+    pub legs: Vec<i64>,
+    /// The idempotency key.
+    pub key: String,
+    /// The reference.
+    pub reference: String,
+    /// The bytes.
+    pub body: String,
+    /// When.
+    pub at: i64,
+}
+
+/// What became of an intent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intended {
+    /// Recorded under this id.
+    Won(i64),
+    /// Another claim holds the lane.
+    Held,
+    /// The channel rests until then.
+    Paused(i64),
+    /// A leg cannot be claimed; nothing was recorded.
+    Taken,
+}
+
+/// The outcome of a claim.
+#[derive(Clone, Debug)]
+pub struct SettlementRow {
+    /// The claim.
+    pub claim: i64,
+    /// The verdict's name.
+    pub verdict: String,
+    /// Its detail.
+    pub detail: String,
+    /// What becomes of the legs.
+    pub legs: Vec<OutcomeRow>,
+    /// Whether the claim is done with.
+    pub over: bool,
+    /// A session that answers under another name: raw, resolved.
+    pub alias: Option<(String, String)>,
+    /// A pause to set, or one to lift when its time is past.
+    pub pause: Option<PauseRow>,
+    /// When.
+    pub at: i64,
+}
+
+/// What becomes of one leg.
+#[derive(Clone, Debug)]
+pub struct OutcomeRow {
+    /// The leg.
+    pub leg: i64,
+    /// Its state from now on.
+    pub state: String,
+    /// Failed attempts.
+    pub failures: i32,
+    /// Failed turns.
+    pub failed_turns: i32,
+    /// The epoch.
+    pub epoch: i32,
+    /// Whether it must travel alone.
+    pub alone: i32,
+    /// Whether it may be a repeat.
+    pub repeat: i32,
+    /// Whether an operator asked for it again.
+    pub replay: i32,
+    /// When it may be claimed again.
+    pub due_at: i64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Records one intent, or nothing of it (laws D6, D9).
+pub fn intend(
+    conn: &mut SqliteConnection,
+    instance: &str,
+    intent: &IntentRow,
+) -> QueryResult<Intended> {
+    let until =
+        pauses::table.find(&intent.channel).select(pauses::until).first::<i64>(conn).optional()?;
+    if let Some(until) = until.filter(|until| *until > intent.at) {
+        return Ok(Intended::Paused(until));
+    }
+    match conn.transaction(|conn| record(conn, instance, intent)) {
+        Ok(id) => Ok(Intended::Won(id)),
+        Err(Lost::Held) => Ok(Intended::Held),
+        Err(Lost::Taken) => Ok(Intended::Taken),
+        Err(Lost::Query(error)) => Err(error),
+    }
+}
+
+/// Records one outcome; answers the copies it touched, or nothing when the claim is not this
+/// instance's to settle.
+pub fn settle(
+    conn: &mut SqliteConnection,
+    instance: &str,
+    settlement: &SettlementRow,
+) -> QueryResult<Option<BTreeSet<i64>>> {
+    let claim = claims::table
+        .find(settlement.claim)
+        .filter(claims::state.eq(states::OPEN))
+        .filter(claims::instance.eq(instance))
+        .select(ClaimRow::as_select())
+        .first(conn)
+        .optional()?;
+    let Some(claim) = claim else {
+        return Ok(None);
+    };
+    let mut touched = BTreeSet::new();
+    let mut settled = 0;
+    for outcome in &settlement.legs {
+        if let Some(id) = settle_leg(conn, settlement, outcome)? {
+            touched.insert(id);
+            settled += 1;
+        }
+    }
+    if settlement.over {
+        if settled != claim.legs {
+            touched.extend(park_rest(conn, claim.id, settlement.at)?);
+        }
+        diesel::delete(lanes::table.find(&claim.lane)).execute(conn)?;
+    }
+    diesel::update(claims::table.find(claim.id))
+        .set((
+            claims::state.eq(if settlement.over { states::OVER } else { states::OPEN }),
+            claims::verdict.eq(&settlement.verdict),
+            claims::detail.eq(&settlement.detail),
+            claims::settled_at.eq(settlement.over.then_some(settlement.at)),
+        ))
+        .execute(conn)?;
+    if let Some((raw, resolved)) = &settlement.alias {
+        learn(conn, &claim.channel, raw, resolved, settlement.at)?;
+    }
+    if let Some(pause) = &settlement.pause {
+        rest(conn, pause, settlement.at)?;
+    }
+    Ok(Some(touched))
+}
+
+/// Records outcomes; answers the cursors that may be raised, and the claims that were none of ours.
+pub fn settle_all(
+    conn: &mut SqliteConnection,
+    instance: &str,
+    settlements: &[SettlementRow],
+) -> QueryResult<(Vec<RaiseRow>, Vec<i64>)> {
+    let mut touched = BTreeSet::new();
+    let mut ignored = Vec::new();
+    let mut now = 0;
+    for settlement in settlements {
+        now = now.max(settlement.at);
+        match settle(conn, instance, settlement)? {
+            Some(copies) => touched.extend(copies),
+            None => ignored.push(settlement.claim),
+        }
+    }
+    Ok((refresh_all(conn, &touched, now)?, ignored))
+}
+
+enum Lost {
+    Held,
+    Taken,
+    Query(diesel::result::Error),
+}
+
+impl From<diesel::result::Error> for Lost {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Query(error)
+    }
+}
+
+fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> Result<i64, Lost> {
+    if intent.legs.is_empty() {
+        return Err(Lost::Taken);
+    }
+    let id: i64 = diesel::insert_into(claims::table)
+        .values((
+            claims::instance.eq(instance),
+            claims::lane.eq(&intent.lane),
+            claims::target.eq(&intent.target),
+            claims::channel.eq(&intent.channel),
+            claims::chat.eq(&intent.chat),
+            claims::thread.eq(&intent.thread),
+            claims::key.eq(&intent.key),
+            claims::reference.eq(&intent.reference),
+            claims::body.eq(&intent.body),
+            claims::legs.eq(i32::try_from(intent.legs.len()).unwrap_or(i32::MAX)),
+            claims::state.eq(states::OPEN),
+            claims::verdict.eq(""),
+            claims::detail.eq(""),
+            claims::intended_at.eq(intent.at),
+        ))
+        .returning(claims::id)
+        .get_result(conn)?;
+    let held = diesel::insert_into(lanes::table)
+        .values((lanes::lane.eq(&intent.lane), lanes::claim_id.eq(id)))
+        .on_conflict_do_nothing()
+        .execute(conn)?
+        == 0;
+    if held {
+        return Err(Lost::Held);
+    }
+    for leg in &intent.legs {
+        let claimed = diesel::update(legs::table.find(leg))
+            .filter(conditions::UnsentLegs)
+            .set((
+                legs::state.eq(states::INTENDED),
+                legs::claim_id.eq(id),
+                legs::first_attempt_at.eq(coalesce(legs::first_attempt_at, intent.at).nullable()),
+                legs::last_attempt_at.eq(intent.at),
+                legs::updated_at.eq(intent.at),
+            ))
+            .execute(conn)?;
+        if claimed != 1 {
+            return Err(Lost::Taken);
+        }
+    }
+    Ok(id)
+}
+
+fn settle_leg(
+    conn: &mut SqliteConnection,
+    settlement: &SettlementRow,
+    outcome: &OutcomeRow,
+) -> QueryResult<Option<i64>> {
+    // Left in a claim that is over, a leg would be lost: it is for `park_rest` to find.
+    let stays = states::is_final(&outcome.state) || states::is_unsent(&outcome.state);
+    if settlement.over && !stays {
+        return Ok(None);
+    }
+    let copy_id = diesel::update(legs::table.find(outcome.leg))
+        .filter(legs::claim_id.eq(settlement.claim))
+        .filter(conditions::ClaimedLegs)
+        .set((
+            legs::state.eq(&outcome.state),
+            legs::failures.eq(outcome.failures),
+            legs::failed_turns.eq(outcome.failed_turns),
+            legs::epoch.eq(outcome.epoch),
+            legs::alone.eq(outcome.alone),
+            legs::repeat.eq(outcome.repeat),
+            legs::replay.eq(outcome.replay),
+            legs::due_at.eq(outcome.due_at),
+            legs::reason.eq(&outcome.reason),
+            legs::verdict.eq(&settlement.verdict),
+            legs::updated_at.eq(settlement.at),
+        ))
+        .returning(legs::subscription_id)
+        .get_result(conn)
+        .optional()?;
+    if let Some(id) = copy_id
+        && states::is_unsent(&outcome.state)
+        && outcome.replay == 0
+        && let Some(row) = copy(conn, id)?
+        && let Some(reason) = ends::reason(conn, &row)?
+    {
+        // Law S2: what was in flight when its subscription ended is not sent again.
+        close(conn, outcome.leg, states::CANCELLED, reason, settlement.at)?;
+    }
+    Ok(copy_id)
+}
+
+/// An operator decides on legs that an outcome forgot.
+fn park_rest(conn: &mut SqliteConnection, claim: i64, now: i64) -> QueryResult<Vec<i64>> {
+    tracing::warn!(claim.id = claim, "an outcome does not name each leg of its claim");
+    diesel::update(legs::table)
+        .filter(legs::claim_id.eq(claim))
+        .filter(conditions::ClaimedLegs)
+        .set((
+            legs::state.eq(states::PARKED),
+            legs::reason.eq("its claim ended without an outcome for it"),
+            legs::updated_at.eq(now),
+        ))
+        .returning(legs::subscription_id)
+        .get_results(conn)
+}
+
+fn learn(
+    conn: &mut SqliteConnection,
+    channel: &str,
+    raw: &str,
+    resolved: &str,
+    now: i64,
+) -> QueryResult<()> {
+    diesel::insert_into(aliases::table)
+        .values((
+            aliases::channel.eq(channel),
+            aliases::raw.eq(raw),
+            aliases::resolved.eq(resolved),
+            aliases::learnt_at.eq(now),
+        ))
+        .on_conflict((aliases::channel, aliases::raw))
+        .do_update()
+        .set((aliases::resolved.eq(resolved), aliases::learnt_at.eq(now)))
+        .execute(conn)
+        .map(drop)
+}
+
+fn rest(conn: &mut SqliteConnection, pause: &PauseRow, now: i64) -> QueryResult<()> {
+    if pause.until <= now {
+        return diesel::delete(pauses::table.find(&pause.channel)).execute(conn).map(drop);
+    }
+    diesel::insert_into(pauses::table)
+        .values(pause)
+        .on_conflict(pauses::channel)
+        .do_update()
+        .set(pause)
+        .execute(conn)
+        .map(drop)
+}

@@ -1,0 +1,115 @@
+//! How far a subscription is settled, and which cursors may be raised for it (law D1).
+
+use diesel::{dsl, prelude::*};
+
+use super::{
+    conditions,
+    rows::SubscriptionRow,
+    schema::{boards, legs, subscriptions},
+    states,
+};
+
+/// A cursor that may be raised on its board to the copy's `settled`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaiseRow {
+    /// The copy.
+    pub subscription: SubscriptionRow,
+    /// Whether the task's last event is settled and nothing else is open (law S3).
+    pub archived: bool,
+}
+
+/// The high-water mark of a copy.
+///
+/// `lowest` is the lowest event with an open leg, replays aside: they were settled once, and the
+/// cursor has passed or may pass them. `judged` is the greatest event with a leg below it.
+pub fn settled(row: &SubscriptionRow, lowest: Option<i64>, judged: Option<i64>) -> i64 {
+    let floor = row.settled.max(row.baseline);
+    match lowest {
+        None => floor.max(row.seen).max(row.board_cursor),
+        Some(lowest) => {
+            // The board's own cursor counts only when nothing is owed at or below it: the row may
+            // have been settled by somebody else while we still owe (law O3).
+            let board = Some(row.board_cursor).filter(|cursor| *cursor < lowest);
+            [judged, board].into_iter().flatten().fold(floor, i64::max)
+        }
+    }
+}
+
+/// Brings a copy's `settled` up to date with its legs; answers the copy, and its raise if there is one.
+pub fn refresh(
+    conn: &mut SqliteConnection,
+    mut row: SubscriptionRow,
+    now: i64,
+) -> QueryResult<(SubscriptionRow, Option<RaiseRow>)> {
+    let lowest = lowest_open(conn, row.id)?;
+    let judged = match lowest {
+        Some(lowest) => judged_below(conn, row.id, lowest)?,
+        None => None,
+    };
+    let settled = settled(&row, lowest, judged);
+    if settled != row.settled {
+        diesel::update(subscriptions::table.find(row.id))
+            .set((subscriptions::settled.eq(settled), subscriptions::updated_at.eq(now)))
+            .execute(conn)?;
+        row.settled = settled;
+    }
+    let raise = raise_of(conn, &row)?;
+    Ok((row, raise))
+}
+
+/// The raise of a copy as it stands, if its board's cursor is behind.
+pub fn raise_of(
+    conn: &mut SqliteConnection,
+    row: &SubscriptionRow,
+) -> QueryResult<Option<RaiseRow>> {
+    if row.life != states::LIVE || row.settled <= row.board_cursor {
+        return Ok(None);
+    }
+    let over = row.archived_event.is_some_and(|archived| archived <= row.settled);
+    let archived = over && !has_open(conn, row.id)?;
+    Ok(Some(RaiseRow { subscription: row.clone(), archived }))
+}
+
+/// Every raise that is due. Boards' former incarnations have none.
+pub fn raises(conn: &mut SqliteConnection) -> QueryResult<Vec<RaiseRow>> {
+    let rows = subscriptions::table
+        .inner_join(boards::table)
+        .filter(conditions::ToRaise)
+        .filter(subscriptions::incarnation.eq(boards::incarnation))
+        .order(subscriptions::id)
+        .select(SubscriptionRow::as_select())
+        .load(conn)?;
+    let mut raises = Vec::new();
+    for row in &rows {
+        raises.extend(raise_of(conn, row)?);
+    }
+    Ok(raises)
+}
+
+fn lowest_open(conn: &mut SqliteConnection, subscription: i64) -> QueryResult<Option<i64>> {
+    legs::table
+        .filter(legs::subscription_id.eq(subscription))
+        .filter(conditions::OpenLegs)
+        .filter(legs::replay.eq(0))
+        .select(dsl::min(legs::event))
+        .get_result(conn)
+}
+
+fn judged_below(
+    conn: &mut SqliteConnection,
+    subscription: i64,
+    event: i64,
+) -> QueryResult<Option<i64>> {
+    legs::table
+        .filter(legs::subscription_id.eq(subscription))
+        .filter(legs::event.lt(event))
+        .select(dsl::max(legs::event))
+        .get_result(conn)
+}
+
+fn has_open(conn: &mut SqliteConnection, subscription: i64) -> QueryResult<bool> {
+    diesel::select(dsl::exists(
+        legs::table.filter(legs::subscription_id.eq(subscription)).filter(conditions::OpenLegs),
+    ))
+    .get_result(conn)
+}

@@ -1,0 +1,160 @@
+//! What an operator asks and decides, for commands: each call is a transaction of its own.
+
+mod dead;
+mod list;
+mod release;
+
+use std::path::Path;
+
+use diesel::{QueryResult, SqliteConnection};
+
+pub use self::{
+    dead::{ClaimInfo, DeadDetail, DeadLeg, Decision, ReplayFilter},
+    list::{BoardInfo, Counts, InstanceInfo, LaneInfo, SubscriptionFilter, SubscriptionInfo},
+    release::{Adoption, Released},
+};
+use super::{Ledger, during, now, prune, rows::PauseRow};
+use crate::error::StoreError;
+
+/// An operator's hand on a ledger. A running daemon sees what it changed and reads anew.
+pub struct Operator {
+    ledger: Ledger,
+}
+
+impl Operator {
+    /// Opens the ledger as the daemon does; see [`open`](super::open).
+    pub fn open(ledger: &Path) -> Result<Self, StoreError> {
+        super::open(ledger).map(Self::over)
+    }
+
+    /// An operator over a ledger that is open.
+    pub fn over(ledger: Ledger) -> Self {
+        Self { ledger }
+    }
+
+    /// The ledger.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The dead letters: parked and expired legs, oldest first; dropped ones only if asked for.
+    pub fn dead_list(&mut self, with_dropped: bool) -> Result<Vec<DeadLeg>, StoreError> {
+        self.read("listing the dead letters", |conn| dead::list(conn, with_dropped))
+    }
+
+    /// Everything about one leg, dead or not.
+    pub fn dead_show(&mut self, leg: i64) -> Result<Option<DeadDetail>, StoreError> {
+        self.read("reading a leg", |conn| dead::show(conn, leg))
+    }
+
+    /// Plans ended legs anew, due at once, under a new epoch (law D11).
+    ///
+    /// Delivered ones are refused here: those are for [`Operator::replay`].
+    pub fn dead_retry(&mut self, legs: &[i64]) -> Result<Vec<Decision>, StoreError> {
+        self.write("retrying dead letters", |conn, now| dead::retry(conn, legs, now))
+    }
+
+    /// Hides dead letters from the list. They stay ended.
+    pub fn dead_drop(&mut self, legs: &[i64]) -> Result<Vec<Decision>, StoreError> {
+        self.write("dropping dead letters", |conn, now| dead::discard(conn, legs, now))
+    }
+
+    /// The ended and open legs that a replay would take: what [`Operator::replay`] is about to do.
+    pub fn replay_preview(&mut self, filter: &ReplayFilter) -> Result<Vec<DeadLeg>, StoreError> {
+        self.read("finding legs", |conn| dead::matching(conn, filter))
+    }
+
+    /// Plans every ended leg that the filter names anew, also delivered ones, marked as a repeat.
+    /// Open ones are refused: what is unknown is looked into first (law D11).
+    pub fn replay(&mut self, filter: &ReplayFilter) -> Result<Vec<Decision>, StoreError> {
+        self.write("replaying", |conn, now| dead::replay(conn, filter, now))
+    }
+
+    /// Gives rows back (law O2): nothing is sent for them any more, their unsent legs are cancelled.
+    /// Answers what has to be written on the boards.
+    pub fn release(&mut self, subscriptions: &[i64]) -> Result<Vec<Released>, StoreError> {
+        self.write("releasing subscriptions", |conn, now| {
+            release::release(conn, subscriptions, now)
+        })
+    }
+
+    /// Records that a row is about to be stamped as ours, with its previous owner (law O2). Answers the
+    /// copy's id, or nothing when the ledger does not know the board.
+    pub fn adopt(&mut self, adoption: &Adoption) -> Result<Option<i64>, StoreError> {
+        self.write("adopting a subscription", |conn, now| release::adopt(conn, adoption, now))
+    }
+
+    /// Takes released rows back. Answers how many there were.
+    pub fn unrelease(&mut self, subscriptions: &[i64]) -> Result<usize, StoreError> {
+        self.write("taking subscriptions back", |conn, now| {
+            release::unrelease(conn, subscriptions, now)
+        })
+    }
+
+    /// Copies of subscriptions, by id.
+    pub fn subscription_list(
+        &mut self,
+        filter: &SubscriptionFilter,
+    ) -> Result<Vec<SubscriptionInfo>, StoreError> {
+        self.read("listing subscriptions", |conn| list::subscriptions(conn, filter))
+    }
+
+    /// How many legs are in which state, and so on.
+    pub fn counts(&mut self) -> Result<Counts, StoreError> {
+        self.read("counting", list::counts)
+    }
+
+    /// The boards that the ledger knows.
+    pub fn boards_list(&mut self) -> Result<Vec<BoardInfo>, StoreError> {
+        self.read("listing boards", list::boards)
+    }
+
+    /// The lanes that are held, with their claims.
+    pub fn lanes(&mut self) -> Result<Vec<LaneInfo>, StoreError> {
+        self.read("listing lanes", list::lanes)
+    }
+
+    /// Pauses, also those whose time is past.
+    pub fn pauses(&mut self) -> Result<Vec<PauseRow>, StoreError> {
+        self.read("listing pauses", list::pauses)
+    }
+
+    /// Ends a pause. Answers whether there was one.
+    pub fn lift_pause(&mut self, channel: &str) -> Result<bool, StoreError> {
+        self.write("lifting a pause", |conn, _| list::lift(conn, channel))
+    }
+
+    /// The processes that use the ledger, as far as they are listed.
+    pub fn instances(&mut self) -> Result<Vec<InstanceInfo>, StoreError> {
+        self.read("listing instances", list::instances)
+    }
+
+    /// Forgets what is long over, slice by slice.
+    pub fn prune(&mut self, limits: prune::Limits) -> Result<prune::Pruned, StoreError> {
+        let mut total = prune::Pruned::default();
+        let mut mark = Some(prune::Mark::default());
+        while let Some(from) = mark {
+            let (pruned, next) =
+                self.write("pruning", |conn, _| prune::slice(conn, limits, from))?;
+            total = total.and(pruned);
+            mark = next;
+        }
+        Ok(total)
+    }
+
+    fn read<T>(
+        &mut self,
+        operation: &'static str,
+        work: impl FnOnce(&mut SqliteConnection) -> QueryResult<T>,
+    ) -> Result<T, StoreError> {
+        work(&mut self.ledger.conn).map_err(during(operation))
+    }
+
+    fn write<T>(
+        &mut self,
+        operation: &'static str,
+        work: impl FnOnce(&mut SqliteConnection, i64) -> QueryResult<T>,
+    ) -> Result<T, StoreError> {
+        self.ledger.conn.immediate_transaction(|conn| work(conn, now())).map_err(during(operation))
+    }
+}

@@ -1,0 +1,71 @@
+//! Opening a board for its thread: the file, its identity, its weather (laws B6, B7).
+
+use std::path::Path;
+
+use kanban_notify::{
+    error::{PortError, PortErrorKind},
+    ids::EventId,
+    record::{BoardStart, EventPrint},
+};
+
+use super::{convert::port_error, shared::Shared};
+use crate::{board::Board, ports::Fingerprint};
+
+/// What opening came to.
+pub(super) enum Opened {
+    /// The board can be served.
+    Ready(Box<Board>, BoardStart),
+    /// It was identified, and cannot be written.
+    ReadOnly(BoardStart),
+}
+
+/// Opens the file behind `path` and has it identified.
+pub(super) fn open(shared: &Shared, path: &Path, slug: &str) -> Result<Opened, PortError> {
+    let mut board = Board::open(path).map_err(|error| port_error("opening the board", error))?;
+    shared
+        .claim_file(path, board.file())
+        .map_err(|other| taken("is the same file as", &other))?;
+    let start = identify(shared, &mut board, slug)?;
+    shared
+        .claim_id(path, start.id)
+        .map_err(|other| taken("is in the ledger as the board at", &other))?;
+    Ok(if board.is_writable() {
+        Opened::Ready(Box::new(board), start)
+    } else {
+        Opened::ReadOnly(start)
+    })
+}
+
+fn identify(shared: &Shared, board: &mut Board, slug: &str) -> Result<BoardStart, PortError> {
+    let read = |error| port_error("identifying the board", error);
+    let oldest = board.oldest_event().map_err(read)?;
+    let sequence = board.sequence().map_err(read)?;
+    let has_delivery_mode = board.features().delivery_mode;
+    let path = board.path().to_path_buf();
+    let mut print_of = |id: EventId| {
+        let found = board.event_print(id.0).map_err(read)?;
+        Ok(found.map(|hash| EventPrint { id, hash }))
+    };
+    let fingerprint = Fingerprint {
+        oldest: oldest.map(|(id, hash)| EventPrint {
+            id: EventId(id),
+            hash,
+        }),
+        sequence,
+        has_delivery_mode,
+        print_of: &mut print_of,
+    };
+    let start = shared.registrar.register(&path, slug, fingerprint)?;
+    Ok(BoardStart {
+        has_delivery_mode,
+        ..start
+    })
+}
+
+fn taken(how: &str, other: &Path) -> PortError {
+    PortError {
+        operation: "opening the board",
+        kind: PortErrorKind::Unusable,
+        source: format!("it {how} {}", other.display()).into(),
+    }
+}

@@ -1,0 +1,349 @@
+//! Between the ledger's rows and the domain.
+
+use kanban_notify::{
+    event::Kind,
+    ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
+    leg::{Leg, LegKind, LegState, Tally},
+    message::Destination,
+    record::{
+        EventPrint, Facts, Intent, LegOutcome, NewLeg, OpenClaim, Owed, OwedLeg, Pause, Plan,
+        Planned, Position, Raise, Settlement, SubscriptionPlan, Work,
+    },
+    session::Aliases,
+    subscription::{Life, Mode, PreviousOwner, SubKey, Subscription},
+    time::Timestamp,
+    verdict::Detail,
+};
+
+use crate::{
+    error::StoreError,
+    ledger::{
+        backlog::{CHAT, OpenClaimRows, SESSION, WorkRows},
+        boards::PositionRow,
+        claims::{IntentRow, OutcomeRow, SettlementRow},
+        cursor::RaiseRow,
+        plan::{CopyKey, CopyPlan, LegPlan, OwedRows, PlanRows, PlannedRows},
+        rows::{BoardRow, ClaimRow, EventRow, LegRow, PauseRow, SubscriptionRow},
+    },
+};
+
+pub(super) fn position(row: PositionRow) -> Position {
+    let id = EventId(row.event);
+    Position {
+        event: id,
+        event_print: row.event_hash.map(|hash| EventPrint { id, hash }),
+        rowid: row.rowid,
+        row_print: row.row_print,
+    }
+}
+
+pub(super) fn plan_rows(plan: Plan, at: i64) -> PlanRows {
+    let (board, incarnation) = (plan.board.0, plan.incarnation.0);
+    PlanRows {
+        board,
+        incarnation,
+        position: PositionRow {
+            event: plan.position.event.0,
+            event_hash: plan.position.event_print.map(|print| print.hash),
+            rowid: plan.position.rowid,
+            row_print: plan.position.row_print,
+        },
+        subscriptions: plan
+            .subscriptions
+            .into_iter()
+            .map(|copy| copy_plan(copy, board, incarnation))
+            .collect(),
+        closes: plan
+            .closes
+            .into_iter()
+            .map(|(leg, state, reason)| (leg.0, state.name().to_owned(), text(&reason)))
+            .collect(),
+        at,
+    }
+}
+
+pub(super) fn planned(rows: PlannedRows) -> Result<Planned, StoreError> {
+    let board = &rows.board;
+    Ok(Planned {
+        owed: rows
+            .owed
+            .into_iter()
+            .map(|owed| self::owed(board, owed))
+            .collect::<Result<_, _>>()?,
+        raises: rows.raises.into_iter().map(raise).collect(),
+    })
+}
+
+pub(super) fn subscription(row: SubscriptionRow) -> Result<Subscription, StoreError> {
+    let life = Life::parse(&row.life).ok_or_else(|| unreadable("life", &row.life))?;
+    Ok(Subscription {
+        id: SubscriptionId(row.id),
+        key: SubKey { task: row.task, platform: row.platform, chat: row.chat, thread: row.thread },
+        created_at: Timestamp::from_micros(row.created_at),
+        profile: row.profile,
+        adopted: (row.adopted == 1).then_some(PreviousOwner(row.previous_owner)),
+        mode: Mode::parse(Some(&row.mode)),
+        baseline: EventId(row.baseline),
+        seen: EventId(row.seen),
+        settled: EventId(row.settled),
+        life,
+    })
+}
+
+pub(super) fn raise(row: RaiseRow) -> Raise {
+    let copy = row.subscription;
+    Raise {
+        board: BoardId(copy.board_id),
+        subscription: SubscriptionId(copy.id),
+        key: SubKey {
+            task: copy.task,
+            platform: copy.platform,
+            chat: copy.chat,
+            thread: copy.thread,
+        },
+        created_at: Timestamp::from_micros(copy.created_at),
+        to: EventId(copy.settled),
+        archived: row.archived,
+    }
+}
+
+pub(super) fn intent_row(intent: Intent) -> IntentRow {
+    let (target, channel, chat, thread) = match intent.destination {
+        Destination::Chat { channel, chat, thread } => (CHAT, channel, chat, thread),
+        Destination::Session { channel, session } => (SESSION, channel, session, String::new()),
+    };
+    IntentRow {
+        lane: intent.lane,
+        target: target.to_owned(),
+        channel: channel.0,
+        chat,
+        thread,
+        legs: intent.legs.into_iter().map(|leg| leg.0).collect(),
+        key: intent.key,
+        reference: intent.reference,
+        body: intent.body,
+        at: intent.at.micros(),
+    }
+}
+
+pub(super) fn settlement_row(settlement: Settlement) -> SettlementRow {
+    SettlementRow {
+        claim: settlement.claim.0,
+        verdict: settlement.verdict.to_owned(),
+        detail: text(&settlement.detail),
+        legs: settlement.legs.into_iter().map(outcome_row).collect(),
+        over: settlement.over,
+        alias: settlement.alias,
+        pause: settlement.pause.map(|pause| PauseRow {
+            channel: pause.channel.0,
+            until: pause.until.micros(),
+            reason: text(&pause.reason),
+            credential: i32::from(pause.credential),
+            updated_at: settlement.at.micros(),
+        }),
+        at: settlement.at.micros(),
+    }
+}
+
+pub(super) fn work(rows: WorkRows, claims: Vec<OpenClaimRows>) -> Result<Work, StoreError> {
+    let mut aliases = Aliases::default();
+    let mut known = Vec::new();
+    for (channel, raw, resolved) in rows.aliases {
+        let channel = ChannelName(channel);
+        aliases.learn(&channel, &raw, &resolved);
+        known.push((channel, raw, resolved));
+    }
+    let mut owed = Vec::new();
+    for copy in rows.owed {
+        if let Some(board) = rows.boards.get(&copy.subscription.board_id) {
+            owed.push(self::owed(board, copy)?);
+        }
+    }
+    Ok(Work {
+        owed,
+        claims: claims.into_iter().map(open_claim).collect::<Result<_, _>>()?,
+        foreign_lanes: rows.foreign_lanes,
+        raises: rows.raises.into_iter().map(raise).collect(),
+        pauses: rows.pauses.into_iter().map(pause).collect(),
+        recent_wakes: rows
+            .wakes
+            .into_iter()
+            .map(|(channel, raw, at)| {
+                let channel = ChannelName(channel);
+                let session = aliases.resolve(&channel, &raw);
+                (channel, session, Timestamp::from_micros(at))
+            })
+            .collect(),
+        aliases: known,
+    })
+}
+
+fn copy_plan(copy: SubscriptionPlan, board: i64, incarnation: i64) -> CopyPlan {
+    CopyPlan {
+        key: CopyKey {
+            task: copy.key.task,
+            platform: copy.key.platform,
+            chat: copy.key.chat,
+            thread: copy.key.thread,
+            created_at: copy.created_at.micros(),
+        },
+        profile: copy.profile,
+        adopted: copy.adopted.map(|previous| previous.0),
+        mode: copy.mode.name().to_owned(),
+        baseline: copy.baseline.0,
+        seen: copy.seen.0,
+        cursor: copy.cursor.0,
+        archived: copy
+            .legs
+            .iter()
+            .find(|leg| leg.facts.kind == Kind::Archived)
+            .map(|leg| leg.facts.event.0),
+        life: copy.life.name().to_owned(),
+        legs: copy.legs.into_iter().map(|leg| leg_plan(leg, board, incarnation)).collect(),
+    }
+}
+
+fn leg_plan(leg: NewLeg, board: i64, incarnation: i64) -> LegPlan {
+    LegPlan {
+        kind: leg.kind.name().to_owned(),
+        state: leg.state.name().to_owned(),
+        reason: text(&leg.reason),
+        planned_at: leg.planned_at.micros(),
+        event: event_row(leg.facts, board, incarnation),
+    }
+}
+
+fn event_row(facts: Facts, board_id: i64, incarnation: i64) -> EventRow {
+    EventRow {
+        board_id,
+        incarnation,
+        event: facts.event.0,
+        kind: facts.kind.name().to_owned(),
+        task: facts.task,
+        title: facts.title,
+        assignee: facts.assignee,
+        handoff: facts.handoff,
+        session: facts.session,
+        // Pairs of texts always have a JSON form.
+        notes: serde_json::to_string(&facts.notes).unwrap_or_else(|_| "[]".to_owned()),
+        written_at: facts.at.micros(),
+        print: facts.print,
+    }
+}
+
+fn facts(row: EventRow) -> Facts {
+    Facts {
+        event: EventId(row.event),
+        kind: Kind::parse(&row.kind),
+        task: row.task,
+        title: row.title,
+        assignee: row.assignee,
+        handoff: row.handoff,
+        session: row.session,
+        // Small print: not worth holding an event back for.
+        notes: serde_json::from_str(&row.notes).unwrap_or_default(),
+        at: Timestamp::from_micros(row.written_at),
+        print: row.print,
+    }
+}
+
+fn owed(board: &BoardRow, rows: OwedRows) -> Result<Owed, StoreError> {
+    Ok(Owed {
+        board: BoardId(board.id),
+        slug: board.slug.clone(),
+        incarnation: Incarnation(rows.subscription.incarnation),
+        subscription: subscription(rows.subscription)?,
+        legs: rows
+            .legs
+            .into_iter()
+            .map(|(row, event)| Ok(OwedLeg { leg: leg(row)?, facts: facts(event) }))
+            .collect::<Result<_, StoreError>>()?,
+    })
+}
+
+fn leg(row: LegRow) -> Result<Leg, StoreError> {
+    let state = LegState::parse(&row.state).ok_or_else(|| unreadable("state", &row.state))?;
+    let claimed = matches!(state, LegState::Intended | LegState::Unknown);
+    Ok(Leg {
+        id: LegId(row.id),
+        subscription: SubscriptionId(row.subscription_id),
+        event: EventId(row.event),
+        kind: LegKind::parse(&row.kind).ok_or_else(|| unreadable("kind of leg", &row.kind))?,
+        state,
+        claim: row.claim_id.filter(|_| claimed).map(ClaimId),
+        due_at: Timestamp::from_micros(row.due_at),
+        planned_at: Timestamp::from_micros(row.planned_at),
+        tally: Tally {
+            failures: count(row.failures),
+            failed_turns: count(row.failed_turns),
+            epoch: count(row.epoch),
+            alone: row.alone == 1,
+            repeat: row.repeat == 1,
+            replay: row.replay == 1,
+        },
+    })
+}
+
+fn outcome_row(outcome: LegOutcome) -> OutcomeRow {
+    let stored = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    OutcomeRow {
+        leg: outcome.leg.0,
+        state: outcome.state.name().to_owned(),
+        failures: stored(outcome.tally.failures),
+        failed_turns: stored(outcome.tally.failed_turns),
+        epoch: stored(outcome.tally.epoch),
+        alone: i32::from(outcome.tally.alone),
+        repeat: i32::from(outcome.tally.repeat),
+        replay: i32::from(outcome.tally.replay),
+        due_at: outcome.due_at.micros(),
+        reason: text(&outcome.reason),
+    }
+}
+
+fn open_claim(rows: OpenClaimRows) -> Result<OpenClaim, StoreError> {
+    let claim = rows.claim;
+    Ok(OpenClaim {
+        id: ClaimId(claim.id),
+        destination: destination(&claim)?,
+        lane: claim.lane,
+        legs: rows.legs.into_iter().map(LegId).collect(),
+        key: claim.key,
+        reference: claim.reference,
+        body: claim.body,
+        at: Timestamp::from_micros(claim.intended_at),
+    })
+}
+
+fn destination(claim: &ClaimRow) -> Result<Destination, StoreError> {
+    let channel = ChannelName(claim.channel.clone());
+    match claim.target.as_str() {
+        CHAT => Ok(Destination::Chat {
+            channel,
+            chat: claim.chat.clone(),
+            thread: claim.thread.clone(),
+        }),
+        SESSION => Ok(Destination::Session { channel, session: claim.chat.clone() }),
+        other => Err(unreadable("target", other)),
+    }
+}
+
+fn pause(row: PauseRow) -> Pause {
+    Pause {
+        channel: ChannelName(row.channel),
+        until: Timestamp::from_micros(row.until),
+        reason: Detail::new(&row.reason),
+        credential: row.credential == 1,
+    }
+}
+
+fn count(stored: i32) -> u32 {
+    u32::try_from(stored).unwrap_or(0)
+}
+
+fn text(detail: &Detail) -> String {
+    detail.as_str().to_owned()
+}
+
+fn unreadable(what: &'static str, value: &str) -> StoreError {
+    StoreError::LedgerValue { what, value: value.to_owned() }
+}

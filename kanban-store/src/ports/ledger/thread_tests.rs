@@ -1,0 +1,75 @@
+//! What happens to the jobs of a transaction that fails as a whole.
+
+use std::sync::mpsc;
+
+use diesel::connection::SimpleConnection as _;
+
+use super::*;
+use crate::ledger;
+
+fn worker(folder: &tempfile::TempDir) -> Worker {
+    let ledger = ledger::open(&folder.path().join("ledger.db")).unwrap();
+    let instance = Instance::register(ledger.path()).unwrap();
+    Worker::new(ledger, instance).unwrap()
+}
+
+/// A job that runs `sql`, and where its answer comes.
+fn job(sql: &'static str) -> (Job, mpsc::Receiver<Result<(), PortError>>) {
+    let (reply, answer) = mpsc::channel();
+    let work = move |desk: &mut Desk<'_>| desk.conn.batch_execute(sql).map_err(during("testing"));
+    let reply = move |outcome| reply.send(outcome).unwrap();
+    (Job::new("testing", true, work, reply), answer)
+}
+
+const PAUSE: &str = "INSERT INTO pauses VALUES ('telegram', 1, '', 0, 1)";
+
+fn pauses(worker: &mut Worker) -> usize {
+    use diesel::RunQueryDsl as _;
+    diesel::sql_query("DELETE FROM pauses").execute(worker.ledger.connection()).unwrap()
+}
+
+#[test]
+fn a_job_that_fails_leaves_the_others_of_its_transaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = worker(&folder);
+    let (good, well) = job(PAUSE);
+    let (bad, ill) =
+        job("INSERT INTO pauses VALUES ('discord', 1, '', 0, 1); SELECT * FROM nothing");
+    worker.batch(vec![bad, good]);
+    well.recv().unwrap().unwrap();
+    let error = ill.recv().unwrap().unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::Weather);
+    assert_eq!(error.to_string(), "testing failed");
+    assert_eq!(pauses(&mut worker), 1);
+    assert!(!worker.broken);
+}
+
+#[test]
+fn no_job_is_said_to_be_done_when_its_transaction_was_lost_and_the_next_one_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = worker(&folder);
+    let (good, well) = job(PAUSE);
+    let (bad, ill) = job("ROLLBACK");
+    worker.batch(vec![good, bad]);
+    assert!(well.recv().unwrap().is_err(), "it was recorded, and is not any more");
+    assert!(ill.recv().unwrap().is_err());
+    assert!(worker.broken);
+    let (again, well) = job(PAUSE);
+    worker.batch(vec![again]);
+    well.recv().unwrap().unwrap();
+    assert!(worker.seen.unsure, "the engine has to read anew");
+    assert_eq!(pauses(&mut worker), 1);
+}
+
+#[test]
+fn a_ledger_that_vanished_is_not_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = worker(&folder);
+    worker.broken = true;
+    let path = worker.ledger.path().to_owned();
+    std::fs::remove_file(&path).unwrap();
+    let (lost, ill) = job(PAUSE);
+    worker.batch(vec![lost]);
+    assert_eq!(ill.recv().unwrap().unwrap_err().kind, PortErrorKind::Weather);
+    assert!(!path.exists());
+}

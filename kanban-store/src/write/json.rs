@@ -1,0 +1,30 @@
+//! JSON with a blank after commas and colons, as it is on every board.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Serializer, ser::Formatter};
+
+/// `value` as one line of JSON; non-ASCII characters stay as they are.
+pub(super) fn line(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
+    debug_assert!(written.is_ok(), "payloads are plain structs of plain values");
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+}

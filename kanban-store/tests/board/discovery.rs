@@ -1,0 +1,129 @@
+//! Where boards are found: homes, names, files (an environment that is given, not the process's).
+
+use std::{collections::HashMap, path::Path};
+
+use kanban_store::{
+    StoreError,
+    board::discovery::{Homes, discover, parse_slug, resolve},
+};
+
+struct Vars(HashMap<&'static str, String>);
+
+impl Vars {
+    fn new(vars: &[(&'static str, &Path)]) -> Self {
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        Self(vars.iter().map(|(name, path)| (*name, text(path))).collect())
+    }
+
+    fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.0.insert(name, value.into());
+        self
+    }
+
+    fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
+
+fn touch(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, b"").unwrap();
+}
+
+#[test]
+fn homes_follow_profiles_to_their_root() {
+    let find = |vars: &Vars| Homes::find(&|name| vars.get(name));
+    let user = Path::new("/home/me");
+    let homes = find(&Vars::new(&[("HOME", user)])).unwrap();
+    assert_eq!(homes.home, Path::new("/home/me/.hermes"));
+    assert_eq!(homes.database("default"), Path::new("/home/me/.hermes/kanban.db"));
+
+    let profile = Vars::new(&[("HOME", user)]).with("HERMES_HOME", "/home/me/.hermes/profiles/work");
+    let homes = find(&profile).unwrap();
+    assert_eq!(homes.root, Path::new("/home/me/.hermes"));
+    assert_eq!(homes.home, Path::new("/home/me/.hermes/profiles/work"));
+
+    let elsewhere = Vars::new(&[]).with("HERMES_HOME", "/srv/hermes/profiles/work");
+    assert_eq!(find(&elsewhere).unwrap().root, Path::new("/srv/hermes"));
+    let plain = Vars::new(&[("HOME", user)])
+        .with("HERMES_HOME", "/srv/hermes")
+        .with("HERMES_KANBAN_HOME", "~/boards");
+    let homes = find(&plain).unwrap();
+    assert_eq!(homes.root, Path::new("/srv/hermes"));
+    assert_eq!(
+        homes.database("x"),
+        Path::new("/home/me/boards/kanban/boards/x/kanban.db")
+    );
+    assert!(matches!(find(&Vars::new(&[])), Err(StoreError::NoHome)));
+}
+
+#[test]
+fn boards_are_enumerated_once_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let boards = home.join("kanban/boards");
+    touch(&boards.join("zeta/kanban.db"));
+    touch(&boards.join("old/kanban.db"));
+    std::fs::write(
+        boards.join("old/board.json"),
+        r#"{"slug": "other", "name": "Old One", "archived": true}"#,
+    )
+    .unwrap();
+    touch(&boards.join("_archived/x-1/kanban.db"));
+    touch(&boards.join("Upper/kanban.db"));
+    touch(&boards.join("my-board/board.json"));
+    std::fs::create_dir_all(boards.join("nothing")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(boards.join("zeta"), boards.join("alias")).unwrap();
+
+    let vars = Vars::new(&[("HERMES_HOME", &home)]);
+    let env = |name: &str| vars.get(name);
+    let found = discover(&env).unwrap();
+    let slugs: Vec<&str> = found.iter().map(|board| board.slug.as_str()).collect();
+    // The alias comes first by name, so the file is known by it.
+    let first = if cfg!(unix) { "alias" } else { "zeta" };
+    assert_eq!(slugs, ["default", first, "my-board", "old"]);
+    assert!(!found[0].present);
+    assert_eq!(found[2].name, "My Board");
+    assert_eq!((found[3].archived, found[3].name.as_str()), (true, "Old One"));
+
+    let pinned = Vars::new(&[
+        ("HERMES_HOME", &home),
+        ("HERMES_KANBAN_DB", &boards.join("zeta/kanban.db")),
+    ]);
+    let found = discover(&|name| pinned.get(name)).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].path, boards.join("zeta/kanban.db"));
+    assert!(resolve(&|name| pinned.get(name), Some("anything")).is_ok());
+}
+
+#[test]
+fn a_command_means_the_board_that_is_named_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    touch(&home.join("kanban/boards/one/kanban.db"));
+    touch(&home.join("kanban/boards/two/kanban.db"));
+    let slug = |vars: &Vars, given| resolve(&|name| vars.get(name), given).map(|board| board.slug);
+    let vars = || Vars::new(&[("HERMES_HOME", home)]);
+    assert_eq!(slug(&vars(), None).unwrap(), "default");
+    std::fs::write(home.join("kanban/current"), "two\n").unwrap();
+    assert_eq!(slug(&vars(), None).unwrap(), "two");
+    let env = vars().with("HERMES_KANBAN_BOARD", "one");
+    assert_eq!(slug(&env, None).unwrap(), "one");
+    assert_eq!(slug(&env, Some(" TWO ")).unwrap(), "two");
+    let bad = vars().with("HERMES_KANBAN_BOARD", "no such");
+    assert_eq!(slug(&bad, None).unwrap(), "two");
+    assert!(matches!(
+        slug(&vars(), Some("three")),
+        Err(StoreError::UnknownBoard { .. })
+    ));
+}
+
+#[test]
+fn names_of_boards_are_plain() {
+    assert_eq!(parse_slug(" My-Board_2 ").unwrap(), "my-board_2");
+    let long = "a".repeat(65);
+    for bad in ["", "-x", "_x", "a b", "ü", "a/b", "..", long.as_str()] {
+        assert!(parse_slug(bad).is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Changes to rows: raised only, compared and set, redone as a whole (laws B4, B5, O2, S3).
+
+use std::{
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use diesel::connection::SimpleConnection;
+use kanban_store::{
+    StoreError,
+    board::{Board, EditOutcome, MAX_EDITS, RowEdit},
+};
+
+use super::support::{TestBoard, foreign, key};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn raise(task: &str, to: i64) -> RowEdit {
+    RowEdit::Raise {
+        key: key(task, "a"),
+        created_at: 150,
+        to,
+    }
+}
+
+#[test]
+fn a_cursor_is_raised_and_never_lowered() {
+    let mut test = TestBoard::new();
+    test.subscribe("t_1", "a", 5);
+    let mut board = test.open();
+    let mut one = |edit: RowEdit| board.change(&[edit], PATIENCE).unwrap()[0];
+    assert_eq!(one(raise("t_1", 9)), EditOutcome::Won);
+    assert_eq!(one(raise("t_1", 9)), EditOutcome::Won);
+    assert_eq!(one(raise("t_1", 3)), EditOutcome::Won);
+    assert_eq!(one(raise("t_2", 3)), EditOutcome::Gone);
+    let other_row = RowEdit::Raise {
+        key: key("t_1", "a"),
+        created_at: 151,
+        to: 20,
+    };
+    assert_eq!(one(other_row), EditOutcome::Lost);
+    assert_eq!(test.cursor("t_1"), 9);
+    test.run("UPDATE kanban_notify_subs SET last_event_id = 'nonsense'");
+    assert_eq!(one(raise("t_1", 30)), EditOutcome::Lost);
+}
+
+#[test]
+fn an_owner_is_set_only_over_the_one_that_was_seen() {
+    let mut test = TestBoard::new();
+    test.subscribe("t_1", "a", 0);
+    let mut board = test.open();
+    let mut stamp = |from: Option<&str>, to: Option<&str>| {
+        let edit = RowEdit::Stamp {
+            key: key("t_1", "a"),
+            from: from.map(Into::into),
+            to: to.map(Into::into),
+        };
+        board.change(&[edit], PATIENCE).unwrap()[0]
+    };
+    assert_eq!(stamp(Some(""), Some("us.default")), EditOutcome::Lost);
+    assert_eq!(stamp(None, Some("us.default")), EditOutcome::Won);
+    assert_eq!(stamp(None, Some("us.default")), EditOutcome::Won);
+    assert_eq!(stamp(None, Some("us.other")), EditOutcome::Lost);
+    assert_eq!(stamp(Some("us.default"), None), EditOutcome::Won);
+    test.run("DELETE FROM kanban_notify_subs");
+    assert_eq!(stamp(None, Some("us")), EditOutcome::Gone);
+}
+
+#[test]
+fn a_row_with_something_to_tell_is_not_deleted() {
+    let mut test = TestBoard::new();
+    let told = test.event("t_1", "completed");
+    test.event("t_1", "archived");
+    test.subscribe("t_1", "a", 0);
+    let mut board = test.open();
+    let delete = |created_at| RowEdit::Delete {
+        key: key("t_1", "a"),
+        created_at,
+    };
+    let mut one = |edit: RowEdit| board.change(&[edit], PATIENCE).unwrap()[0];
+    assert_eq!(one(delete(150)), EditOutcome::Lost);
+    one(raise("t_1", told));
+    assert_eq!(one(delete(151)), EditOutcome::Lost);
+    assert_eq!(one(delete(150)), EditOutcome::Won);
+    assert_eq!(one(delete(150)), EditOutcome::Gone);
+}
+
+#[test]
+fn many_changes_are_several_transactions() {
+    let mut test = TestBoard::new();
+    test.run("BEGIN");
+    for n in 0..600 {
+        test.subscribe(&format!("t_{n}"), "a", 0);
+    }
+    test.run("COMMIT");
+    let mut board = test.open();
+    let edits: Vec<RowEdit> = (0..600).map(|n| raise(&format!("t_{n}"), 4)).collect();
+    assert!(edits.len() > 2 * MAX_EDITS);
+    let outcomes = board.change(&edits, PATIENCE).unwrap();
+    assert_eq!(outcomes, vec![EditOutcome::Won; 600]);
+    assert_eq!(
+        test.int("SELECT count(*) FROM kanban_notify_subs WHERE last_event_id = 4"),
+        Some(600)
+    );
+}
+
+/// Field reports 147 and 150: no claim is lost, no error reaches anybody.
+#[test]
+fn two_claimers_share_rows_without_an_error() {
+    let mut test = TestBoard::new();
+    test.subscribe("t_1", "a", 0);
+    let path = test.path.clone();
+    let rounds = 300;
+    let claimers: Vec<_> = ["us.one", "us.two"]
+        .into_iter()
+        .map(|owner| {
+            let path = path.clone();
+            thread::spawn(move || {
+                let mut board = Board::open(&path).unwrap();
+                let mut won = 0;
+                for _ in 0..rounds {
+                    let take = RowEdit::Stamp {
+                        key: key("t_1", "a"),
+                        from: None,
+                        to: Some(owner.into()),
+                    };
+                    if board.change(&[take], PATIENCE).unwrap()[0] == EditOutcome::Won {
+                        won += 1;
+                        let mine = RowEdit::Stamp {
+                            key: key("t_1", "a"),
+                            from: Some(owner.into()),
+                            to: None,
+                        };
+                        // Nobody else can have taken it meanwhile.
+                        let back = board.change(&[mine], PATIENCE).unwrap();
+                        assert_eq!(back, [EditOutcome::Won]);
+                    }
+                }
+                won
+            })
+        })
+        .collect();
+    let won: Vec<i32> = claimers.into_iter().map(|t| t.join().unwrap()).collect();
+    assert!(won.iter().sum::<i32>() > 0);
+    assert_eq!(test.text("SELECT notifier_profile FROM kanban_notify_subs"), None);
+}
+
+#[test]
+fn a_held_lock_is_waited_for_or_reported() {
+    let mut test = TestBoard::new();
+    test.subscribe("t_1", "a", 0);
+    let mut board = test.open();
+    test.run("BEGIN IMMEDIATE");
+    assert_eq!(board.try_change(&[raise("t_1", 2)]).unwrap(), None);
+    let busy = board.change(&[raise("t_1", 2)], Duration::from_millis(40));
+    assert!(matches!(busy, Err(StoreError::BoardBusy { .. })), "{busy:?}");
+    // Reading goes on meanwhile.
+    assert_eq!(board.subscriptions(0, 9).unwrap().0.len(), 1);
+
+    let (ready, started) = mpsc::channel();
+    let waiting = thread::spawn(move || {
+        ready.send(()).unwrap();
+        let outcomes = board.change(&[raise("t_1", 2)], PATIENCE).unwrap();
+        (board, outcomes)
+    });
+    started.recv().unwrap();
+    // What the holder does is neither lost nor overwritten.
+    test.run("UPDATE kanban_notify_subs SET last_event_id = 7; COMMIT");
+    let (_board, outcomes) = waiting.join().unwrap();
+    assert_eq!(outcomes, [EditOutcome::Won]);
+    assert_eq!(test.cursor("t_1"), 7);
+}
+
+#[test]
+fn our_own_commit_is_told_from_a_foreign_one() {
+    let mut test = TestBoard::new();
+    test.subscribe("t_1", "a", 0);
+    let mut board = test.open();
+    let before = board.data_version().unwrap();
+    let done = board.try_change(&[raise("t_1", 1)]).unwrap().unwrap();
+    let after = board.data_version().unwrap();
+    assert_eq!(done.own_step, Some((before, after)));
+    assert_ne!(before, after);
+    // A foreign commit shows in the reader's number before our step begins.
+    let mut other = foreign(&test.path);
+    other.batch_execute("UPDATE kanban_notify_subs SET user_id = 'x'").unwrap();
+    let done = board.try_change(&[raise("t_1", 2)]).unwrap().unwrap();
+    let (start, end) = done.own_step.unwrap();
+    assert_ne!(start, after);
+    assert_eq!(board.data_version().unwrap(), end);
+    // A change that changes nothing moves nothing.
+    let done = board.try_change(&[raise("t_1", 2)]).unwrap().unwrap();
+    assert_eq!(done.own_step, Some((end, end)));
+}
+
+#[test]
+fn a_checkpoint_moves_the_log_and_keeps_it() {
+    let mut test = TestBoard::new();
+    test.subscribe("t_1", "a", 0);
+    let mut board = test.open();
+    assert!(board.wal_bytes() > 0);
+    let size = || std::fs::metadata(&test.path).unwrap().len();
+    let before = size();
+    board.checkpoint().unwrap();
+    assert!(size() > before);
+    assert!(board.wal_bytes() > 0);
+}

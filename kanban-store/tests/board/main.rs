@@ -1,0 +1,23 @@
+//! Boards as somebody else writes them: real files, read and changed beside a foreign connection.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests stop at the first surprise, and make broken files on purpose"
+)]
+
+mod discovery;
+mod edits;
+mod guard;
+mod opening;
+mod pass;
+#[cfg(feature = "notify-ports")]
+mod ports;
+mod support;
+mod sweep;
+mod tail;
+#[cfg(feature = "write")]
+mod write;

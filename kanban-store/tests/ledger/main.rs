@@ -1,0 +1,31 @@
+//! The ledger on real files.
+
+#[cfg(test)]
+mod cursor;
+#[cfg(test)]
+mod migrations;
+#[cfg(test)]
+mod operator;
+#[cfg(test)]
+mod plan;
+#[cfg(test)]
+mod prune;
+#[cfg(test)]
+mod support;
+
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
+mod claims;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
+mod domain;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
+mod instances;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
+mod registrar;
+
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
+mod zbench;

@@ -1,0 +1,182 @@
+//! Dead letters, replays and releases (laws D11, O2).
+
+use kanban_store::ledger::{
+    Ledger, Operator, claims, cursor,
+    operator::{Adoption, ReplayFilter, SubscriptionFilter},
+    plan,
+    states::{DELIVERED, EXPIRED, PARKED},
+};
+
+use crate::support::{self, copy, end, intent, ledger, leg, number, ping, plan as planned};
+
+/// t_1: 1 delivered, 2 parked, 3 expired, 4 out, 5 planned.
+fn filled() -> (tempfile::TempDir, Operator, Vec<i64>) {
+    let (folder, mut ledger) = ledger();
+    let legs = vec![
+        ping("t_1", 1),
+        ping("t_1", 2),
+        leg("t_1", 3, EXPIRED),
+        ping("t_1", 4),
+        ping("t_1", 5),
+    ];
+    let ids = fill(&mut ledger, legs);
+    let conn = ledger.connection();
+    end(conn, &ids[..1], DELIVERED);
+    end(conn, &ids[1..2], PARKED);
+    claims::intend(conn, "me", &intent(&ids[3..4], "out")).unwrap();
+    (folder, Operator::over(ledger), ids)
+}
+
+fn fill(ledger: &mut Ledger, legs: Vec<plan::LegPlan>) -> Vec<i64> {
+    let conn = ledger.connection();
+    let count = i64::try_from(legs.len()).unwrap();
+    plan::plan(conn, &planned(count, vec![copy("t_1", count, legs)])).unwrap().unwrap();
+    (1..=count)
+        .map(|event| number(conn, &format!("SELECT id FROM legs WHERE event = {event}")))
+        .collect()
+}
+
+fn reopen(operator: &Operator) -> Ledger {
+    kanban_store::ledger::open(operator.ledger().path()).unwrap()
+}
+
+#[test]
+fn dead_letters_are_listed_with_their_reason_and_claim() {
+    let (_folder, mut operator, ids) = filled();
+    let dead = operator.dead_list(false).unwrap();
+    let listed: Vec<(i64, &str)> = dead.iter().map(|leg| (leg.event, leg.state.as_str())).collect();
+    assert_eq!(listed, [(2, PARKED), (3, EXPIRED)]);
+    assert_eq!(dead[0].board, "one");
+    assert_eq!(dead[0].title, "Build report");
+    let detail = operator.dead_show(ids[1]).unwrap().unwrap();
+    assert_eq!(detail.leg, dead[0]);
+    assert_eq!(detail.claim.unwrap().key, "key-lane");
+    assert_eq!(operator.dead_show(ids[2]).unwrap().unwrap().claim, None);
+    assert_eq!(operator.dead_show(999).unwrap(), None);
+}
+
+#[test]
+fn d11_a_retry_is_planned_under_a_new_epoch_and_moves_no_cursor() {
+    let (_folder, mut operator, ids) = filled();
+    let mut other = reopen(&operator);
+    let settled = "SELECT settled FROM subscriptions";
+    assert_eq!(number(other.connection(), settled), 3);
+    let decided = operator.dead_retry(&[ids[1], ids[2], ids[0], ids[3], ids[4], 999]).unwrap();
+    let done: Vec<bool> = decided.iter().map(|decision| decision.done).collect();
+    assert_eq!(done, [true, true, false, false, false, false]);
+    assert!(decided[2].reason.contains("replay"), "{}", decided[2].reason);
+    assert!(decided[3].reason.contains("not known"), "{}", decided[3].reason);
+    assert!(operator.dead_list(true).unwrap().is_empty());
+    let conn = other.connection();
+    let row = format!(
+        "SELECT state || epoch || replay || repeat || failures FROM legs WHERE id = {}",
+        ids[1]
+    );
+    assert_eq!(support::text(conn, &row), "planned1100");
+    // The last event open at first is delivered: the replays hold nothing back.
+    end(conn, &ids[4..], DELIVERED);
+    assert_eq!(number(conn, settled), 3, "4 is still out");
+    let raises = cursor::raises(conn).unwrap();
+    assert!(!raises[0].archived);
+}
+
+#[test]
+fn a_dropped_letter_is_hidden_and_stays_ended() {
+    let (_folder, mut operator, ids) = filled();
+    let decided = operator.dead_drop(&[ids[1], ids[0]]).unwrap();
+    assert!(decided[0].done && !decided[1].done);
+    assert_eq!(operator.dead_list(false).unwrap().len(), 1);
+    let all = operator.dead_list(true).unwrap();
+    assert!(all[0].dropped && !all[1].dropped);
+    let counts = operator.counts().unwrap();
+    assert_eq!(counts.dropped, 1);
+    assert_eq!(counts.legs.get(PARKED), None);
+    assert!(operator.dead_retry(&[ids[1]]).unwrap()[0].done, "it can come back");
+}
+
+#[test]
+fn d11_a_replay_takes_what_ended_and_refuses_what_is_out() {
+    let (_folder, mut operator, ids) = filled();
+    let filter =
+        ReplayFilter { task: Some("t_1".to_owned()), since: Some(20), ..ReplayFilter::default() };
+    let preview = operator.replay_preview(&filter).unwrap();
+    assert_eq!(preview.len(), 4, "event 1 is older");
+    let decided = operator.replay(&filter).unwrap();
+    let done: Vec<(i64, bool)> = decided.iter().map(|d| (d.leg, d.done)).collect();
+    let wanted = [(ids[1], true), (ids[2], true), (ids[3], false), (ids[4], false)];
+    assert_eq!(done, wanted);
+    let first = ReplayFilter {
+        subscription: Some(1),
+        board: Some("one".to_owned()),
+        ..ReplayFilter::default()
+    };
+    let decided = operator.replay(&first).unwrap();
+    assert!(decided[0].done);
+    let repeat = format!("SELECT repeat FROM legs WHERE id = {}", ids[0]);
+    let mut other = reopen(&operator);
+    assert_eq!(number(other.connection(), &repeat), 1, "D7: it was delivered once");
+    let none = ReplayFilter { board: Some("two".to_owned()), ..ReplayFilter::default() };
+    assert_eq!(operator.replay(&none).unwrap(), []);
+}
+
+#[test]
+fn o2_a_release_gives_back_and_sends_nothing_more() {
+    let (_folder, mut operator, ids) = filled();
+    let released = operator.release(&[1, 1, 77]).unwrap();
+    assert_eq!(released.len(), 1);
+    assert_eq!((released[0].cancelled, released[0].in_flight), (1, 1));
+    assert_eq!(released[0].settled, 3);
+    let live =
+        SubscriptionFilter { life: Some("live".to_owned()), ..SubscriptionFilter::default() };
+    assert_eq!(operator.subscription_list(&live).unwrap(), []);
+    let all = operator.subscription_list(&SubscriptionFilter::default()).unwrap();
+    assert_eq!((all[0].life.as_str(), all[0].open_legs), ("released", 1));
+    let refused = operator.dead_retry(&[ids[1]]).unwrap();
+    assert!(refused[0].reason.contains("released"), "{}", refused[0].reason);
+    assert_eq!(operator.unrelease(&[1, 77]).unwrap(), 1);
+    assert_eq!(operator.subscription_list(&live).unwrap().len(), 1);
+}
+
+#[test]
+fn listings_say_what_is_there() {
+    let (_folder, mut operator, ids) = filled();
+    let lanes = operator.lanes().unwrap();
+    assert_eq!(lanes.len(), 1);
+    assert_eq!((lanes[0].lane.as_str(), lanes[0].claim.legs), ("out", 1));
+    assert_eq!(operator.boards_list().unwrap()[0].position, 5);
+    let counts = operator.counts().unwrap();
+    assert_eq!(counts.legs.get("intended"), Some(&1));
+    assert_eq!(counts.legs.values().sum::<i64>(), 5);
+    assert_eq!(counts.subscriptions.get("live"), Some(&1));
+    assert_eq!((counts.raises, counts.oldest_open), (1, Some(1_000)));
+    assert_eq!(operator.pauses().unwrap(), []);
+    assert!(!operator.lift_pause("telegram").unwrap());
+    assert_eq!(operator.instances().unwrap(), []);
+    assert_eq!(ids.len(), 5);
+}
+
+#[test]
+fn o2_the_previous_owner_is_recorded_before_a_row_is_stamped() {
+    let (_folder, mut operator, _) = filled();
+    let mut adoption = Adoption {
+        board_id: 1,
+        key: copy("t_1", 0, Vec::new()).key,
+        profile: "coder".to_owned(),
+        previous_owner: Some("coder".to_owned()),
+        mode: String::new(),
+        cursor: 3,
+        baseline: 3,
+    };
+    operator.release(&[1]).unwrap();
+    assert_eq!(operator.adopt(&adoption).unwrap(), Some(1), "known, and released");
+    adoption.key.chat = "43".to_owned();
+    assert_eq!(operator.adopt(&adoption).unwrap(), Some(2));
+    let copies = operator.subscription_list(&SubscriptionFilter::default()).unwrap();
+    let lives: Vec<&str> = copies.iter().map(|copy| copy.life.as_str()).collect();
+    assert_eq!(lives, ["live", "offered"]);
+    assert!(copies.iter().all(|copy| copy.adopted));
+    assert_eq!(copies[1].previous_owner.as_deref(), Some("coder"));
+    assert_eq!((copies[1].seen, copies[1].settled), (3, 3));
+    adoption.board_id = 9;
+    assert_eq!(operator.adopt(&adoption).unwrap(), None);
+}

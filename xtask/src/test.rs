@@ -1,0 +1,104 @@
+//! `cargo xtask test`: every test there is, and one line that sums them up.
+
+mod hermes;
+mod summary;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::cmd;
+use crate::workspace::Workspace;
+pub use summary::Totals;
+
+/// Which tests to run.
+#[derive(Args, Default)]
+pub struct Options {
+    /// Leave out the tests against the real Hermes package.
+    #[arg(long)]
+    no_hermes: bool,
+    /// Run only tests whose path contains one of these.
+    filter: Vec<String>,
+}
+
+/// Tests against the real package have one of these in their path.
+const HERMES: [&str; 2] = ["interop::", "support::hermes::selftest"];
+
+/// Answers whether all tests passed; the last line printed is the total.
+pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
+    let venv = match prepare(workspace, options) {
+        Err(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
+            return Err(reason.context("CI=true: the tests against the real Hermes must run"));
+        }
+        prepared => prepared,
+    };
+    let mut command = cmd::cargo(
+        workspace,
+        "test --workspace --all-features --no-fail-fast --",
+    );
+    command.args(&options.filter);
+    match &venv {
+        Ok(venv) => {
+            command.env(hermes::VARIABLE, venv);
+        }
+        Err(reason) => {
+            banner(reason);
+            command.args(HERMES.iter().flat_map(|path| ["--skip", path]));
+            command.env_remove(hermes::VARIABLE);
+        }
+    }
+    let (totals, passed) = stream(&mut command)?;
+    if let Err(reason) = &venv {
+        banner(reason);
+    }
+    if !passed && totals.failed == 0 {
+        eprintln!("error: the tests did not build, or a test program died; see above");
+    }
+    // Without a filter of the caller's, what was filtered out are the tests left out above.
+    println!("{}", totals.line(options.filter.is_empty()));
+    Ok(passed)
+}
+
+/// Passes the output on as it comes, and adds up the result lines in it.
+pub fn stream(command: &mut Command) -> Result<(Totals, bool)> {
+    let shown = cmd::show(command);
+    eprintln!("$ {shown}");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo")?;
+    let mut totals = Totals::default();
+    if let Some(output) = child.stdout.take() {
+        let mut output = BufReader::new(output);
+        let mut stdout = std::io::stdout().lock();
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line)? > 0 {
+            stdout.write_all(&line)?;
+            stdout.flush()?;
+            totals.add(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    }
+    let status = child
+        .wait()
+        .with_context(|| format!("waiting for `{shown}`"))?;
+    Ok((totals, status.success()))
+}
+
+fn prepare(workspace: &Workspace, options: &Options) -> Result<PathBuf> {
+    if options.no_hermes {
+        bail!("--no-hermes was given");
+    }
+    hermes::prepare(&workspace.target)
+}
+
+fn banner(reason: &anyhow::Error) {
+    eprintln!("======================================================================");
+    eprintln!("THE TESTS AGAINST THE REAL HERMES PACKAGE ARE SKIPPED");
+    eprintln!("{reason:#}");
+    eprintln!("They need Python 3.11 to 3.13 with venv, and PyPI once.");
+    eprintln!("======================================================================");
+}

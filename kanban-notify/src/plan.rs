@@ -144,7 +144,7 @@ fn decide_row(
         *decision.unserved.entry((Why::NoServer, row.key.platform_name())).or_default() += 1;
         if copy.is_none() || copy.is_some_and(|copy| copy.life != life) {
             let seen = copy.map_or(row.cursor, |copy| copy.seen);
-            push_row(decision, row, profile, adopted, life, (row.cursor, seen), Vec::new());
+            push_row(decision, row, profile, adopted, life, (row.cursor, seen), (Vec::new(), None));
         }
         return;
     }
@@ -157,7 +157,16 @@ fn decide_row(
         None => baseline.max(row.cursor),
     };
     let (legs, seen) = legs_for(basis, row, &events_above(events, floor), task, decision);
-    push_row(decision, row, profile, adopted, life, (baseline, seen.max(floor)), legs);
+    let seen = seen.max(floor);
+    // A sweep shows again what is planned already: nothing to write.
+    let nothing_new = copy.is_some_and(|copy| {
+        copy.life == life && copy.seen == seen && row.cursor <= copy.settled && legs.is_empty()
+    });
+    if !nothing_new {
+        let archived = events.iter().find(|event| event.kind == Kind::Archived);
+        let legs = (legs, archived.map(|event| event.id));
+        push_row(decision, row, profile, adopted, life, (baseline, seen), legs);
+    }
 }
 
 /// F3: a cursor above 0 alone decides; at 0, what is older than the row's second is history.
@@ -180,7 +189,7 @@ fn push_row(
     adopted: Option<PreviousOwner>,
     life: Life,
     (baseline, seen): (EventId, EventId),
-    legs: Vec<NewLeg>,
+    (legs, archived): (Vec<NewLeg>, Option<EventId>),
 ) {
     decision.plan.subscriptions.push(SubscriptionPlan {
         key: row.key.clone(),
@@ -191,6 +200,7 @@ fn push_row(
         baseline,
         seen,
         cursor: row.cursor,
+        archived,
         life,
         legs,
     });
@@ -284,7 +294,7 @@ fn decide_vanished(
     };
     let range = (copy.baseline, seen.max(copy.seen));
     let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
-    push_row(decision, &row, profile, adopted, Life::Gone, range, legs);
+    push_row(decision, &row, profile, adopted, Life::Gone, range, (legs, None));
 }
 
 /// A subscription with open legs, looked at by a sweep (laws D10, O3, S2).

@@ -75,12 +75,14 @@ pub enum Sweep {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
     /// Events of [`Kind::READ`] kinds, ascending by id: those after the position with every unseen one of
-    /// rows above the position's rowid, or those that the sweep found unseen.
+    /// new rows, or those that the sweep found unseen.
     pub events: Vec<Event>,
     /// The tasks of those events, where the rows are still there.
     pub tasks: Vec<Task>,
     /// Rows: of the events' tasks, new by rowid, or all of them for a sweep's events.
     pub rows: Vec<Row>,
+    /// Rows above this rowid may be new: every unseen event of theirs is among `events`.
+    pub complete_above: i64,
     /// The watched keys, with their present rows.
     pub watched: Vec<(SubKey, Option<Row>)>,
     /// Where the next pass goes on.
@@ -174,6 +176,8 @@ pub struct SubscriptionPlan {
     pub seen: EventId,
     /// The board's cursor of the row. Our `settled` is raised to it when no open leg is at or below it.
     pub cursor: EventId,
+    /// The task's `archived` event, when the pass has it: its last (law S3).
+    pub archived: Option<EventId>,
     /// Its life from now on.
     pub life: Life,
     /// Legs; one that exists already (same event and kind) is left as it is and returned.
@@ -364,8 +368,6 @@ pub struct Work {
     pub owed: Vec<Owed>,
     /// Claims without an outcome whose instance is dead; they are this instance's from now on.
     pub claims: Vec<OpenClaim>,
-    /// Claims of other living instances: their lanes are held, their legs not ours to claim.
-    pub foreign_lanes: Vec<String>,
     /// Cursors that are settled in the ledger and not raised on the board.
     pub raises: Vec<Raise>,
     /// Pauses in force.

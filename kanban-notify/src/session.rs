@@ -22,7 +22,7 @@ pub fn fault(session: &str) -> Option<&'static str> {
     if session.contains("..") || session.contains(['/', '\\']) {
         return Some("the session id looks like a path");
     }
-    if chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':') {
+    if chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(':') {
         return Some("the session id looks like a drive letter");
     }
     None
@@ -70,7 +70,7 @@ mod tests {
             assert_eq!(fault(good), None, "{good}");
         }
         let long = "x".repeat(257);
-        for bad in ["", "  ", " a", "a\nb", "a/b", "a\\b", "..", "C:x", &long] {
+        for bad in ["", "  ", " a", "a\nb", "a/b", "a\\b", "..", "C:x", "é:x", &long] {
             assert!(fault(bad).is_some(), "{bad:?}");
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Command, Engine,
-    state::{ChannelState, Draft, Hold, Lane, OpenLeg, Timer},
+    state::{Draft, Hold, Lane, OpenLeg, Timer},
 };
 use crate::{
     backoff,
@@ -105,50 +105,6 @@ impl Engine {
             at = at.max(oldest.after(WAKE_BUDGET_WINDOW));
         }
         at
-    }
-
-    /// Takes a place among the requests in flight (law D6); false when the lane has to wait.
-    pub(super) fn take_slot(&mut self, lane: &Lane, now: Timestamp) -> bool {
-        let total = self.in_flight();
-        let all_full = total >= self.policy.concurrency_total;
-        let limit = self.policy.concurrency;
-        let channel =
-            self.channels.entry(lane.channel().clone()).or_insert_with(|| ChannelState::new(limit));
-        if let Some(pause) = &channel.pause {
-            let until = pause.until;
-            if until > now || pause.credential {
-                channel.waiting.insert(lane.clone());
-                let name = lane.channel().clone();
-                if !channel.probing {
-                    self.set_timer(Timer::Channel(name), until);
-                }
-                return false;
-            }
-            channel.pause = None;
-        }
-        if all_full || channel.in_flight >= channel.limit {
-            channel.waiting.insert(lane.clone());
-            return false;
-        }
-        channel.in_flight = channel.in_flight.saturating_add(1);
-        true
-    }
-
-    /// Gives the place back and lets the next lanes go on.
-    pub(super) fn release_slot(&mut self, name: &ChannelName) {
-        if let Some(channel) = self.channels.get_mut(name) {
-            channel.in_flight = channel.in_flight.saturating_sub(1);
-        }
-        // The total may have been what kept others waiting: each channel lets as many go as have room.
-        for channel in self.channels.values_mut() {
-            let room = channel.limit.saturating_sub(channel.in_flight);
-            for _ in 0..room {
-                let Some(lane) = channel.waiting.pop_first() else {
-                    break;
-                };
-                self.touched.insert(lane);
-            }
-        }
     }
 
     /// What a look before a wake showed (laws W3, W4, W8).

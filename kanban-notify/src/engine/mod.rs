@@ -3,10 +3,13 @@
 //! [`Engine::handle`] takes one input and the time and returns what is to be done. Everything durable is
 //! in the ledger; what the engine holds is what is open. So every crash point is a sequence of inputs.
 
+mod channels;
 mod claims;
+mod holdings;
 mod intake;
 mod lanes;
 mod notice;
+mod outcome;
 mod raises;
 mod state;
 mod unknown;

@@ -1,5 +1,8 @@
 //! The engine against a model of the world, and the driver against mocked ports.
 
+#[cfg(test)]
 mod driver;
+#[cfg(test)]
 mod model;
+#[cfg(test)]
 mod simulation;

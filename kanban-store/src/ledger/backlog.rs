@@ -28,8 +28,6 @@ pub struct WorkRows {
     pub boards: BTreeMap<i64, BoardRow>,
     /// Copies with an open leg, and those legs.
     pub owed: Vec<OwedRows>,
-    /// Lanes that other instances hold.
-    pub foreign_lanes: Vec<String>,
     /// Cursors to raise.
     pub raises: Vec<RaiseRow>,
     /// Pauses in force.
@@ -81,12 +79,6 @@ pub fn read(
     Ok(WorkRows {
         boards: super::boards::all(conn)?.into_iter().map(|board| (board.id, board)).collect(),
         owed: owed(conn)?,
-        foreign_lanes: lanes::table
-            .inner_join(claims::table)
-            .filter(claims::instance.ne(me))
-            .order(lanes::lane)
-            .select(lanes::lane)
-            .load(conn)?,
         raises: cursor::raises(conn)?,
         pauses: pauses::table
             .filter(pauses::until.gt(now))

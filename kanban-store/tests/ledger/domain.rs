@@ -70,6 +70,7 @@ pub fn session(task: &str, raw: &str, events: &[i64]) -> SubscriptionPlan {
         baseline: EventId(0),
         seen: EventId(events.iter().copied().max().unwrap_or(0)),
         cursor: EventId(0),
+        archived: None,
         life: Life::Live,
         legs: events.iter().map(|event| wake(task, *event)).collect(),
     }

@@ -25,7 +25,3 @@ mod instances;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]
 mod registrar;
-
-#[cfg(feature = "notify-ports")]
-#[cfg(test)]
-mod zbench;

@@ -114,6 +114,7 @@ impl ModelBoard {
                 rowid: i64::try_from(self.rows.len()).unwrap(),
                 ..Position::default()
             },
+            complete_above: request.after.rowid,
             more,
             sweep_from,
             newest,

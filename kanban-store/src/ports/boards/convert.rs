@@ -56,6 +56,7 @@ pub(super) fn pass(seen: PassRows) -> Pass {
         },
         more: seen.more,
         sweep_from: seen.sweep_from.map(EventId),
+        complete_above: i64::MAX,
         has_delivery_mode: seen.features.delivery_mode,
         newest: EventId(seen.newest),
         spoilt: seen

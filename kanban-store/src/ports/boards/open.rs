@@ -9,7 +9,11 @@ use kanban_notify::{
 };
 
 use super::{convert::port_error, shared::Shared};
-use crate::{board::Board, ports::Fingerprint};
+use crate::{
+    board::{Board, FileId},
+    error::StoreError,
+    ports::Fingerprint,
+};
 
 /// What opening came to.
 pub(super) enum Opened {
@@ -21,10 +25,17 @@ pub(super) enum Opened {
 
 /// Opens the file behind `path` and has it identified.
 pub(super) fn open(shared: &Shared, path: &Path, slug: &str) -> Result<Opened, PortError> {
-    let mut board = Board::open(path).map_err(|error| port_error("opening the board", error))?;
+    let failed = |error| port_error("opening the board", error);
+    let missing = || failed(StoreError::BoardMissing { path: path.into() });
+    // Before SQLite sees it: under a second name the same file would get a second WAL.
+    let file = FileId::of(path).ok_or_else(missing)?;
     shared
-        .claim_file(path, board.file())
+        .claim_file(path, file)
         .map_err(|other| taken("is the same file as", &other))?;
+    let mut board = Board::open(path).map_err(failed)?;
+    if board.file() != file {
+        return Err(failed(StoreError::FileReplaced { path: path.into() }));
+    }
     let start = identify(shared, &mut board, slug)?;
     shared
         .claim_id(path, start.id)

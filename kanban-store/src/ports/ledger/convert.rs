@@ -162,7 +162,6 @@ pub(super) fn work(rows: WorkRows, claims: Vec<OpenClaimRows>) -> Result<Work, S
     Ok(Work {
         owed,
         claims: claims.into_iter().map(open_claim).collect::<Result<_, _>>()?,
-        foreign_lanes: rows.foreign_lanes,
         raises: rows.raises.into_iter().map(raise).collect(),
         pauses: rows.pauses.into_iter().map(pause).collect(),
         recent_wakes: rows
@@ -193,11 +192,7 @@ fn copy_plan(copy: SubscriptionPlan, board: i64, incarnation: i64) -> CopyPlan {
         baseline: copy.baseline.0,
         seen: copy.seen.0,
         cursor: copy.cursor.0,
-        archived: copy
-            .legs
-            .iter()
-            .find(|leg| leg.facts.kind == Kind::Archived)
-            .map(|leg| leg.facts.event.0),
+        archived: copy.archived.map(|event| event.0),
         life: copy.life.name().to_owned(),
         legs: copy.legs.into_iter().map(|leg| leg_plan(leg, board, incarnation)).collect(),
     }

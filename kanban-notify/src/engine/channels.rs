@@ -1,0 +1,124 @@
+//! Channels: places among the requests in flight, pauses, probes (laws D6, D8).
+
+use super::{
+    Command, Engine, Notice,
+    outcome::PROBE_PACE,
+    state::{ChannelState, Lane, Timer},
+};
+use crate::{backoff, ids::ChannelName, record::Pause, time::Timestamp, verdict::Verdict};
+
+impl Engine {
+    /// Takes a place among the requests in flight (law D6); false when the lane has to wait.
+    pub(super) fn take_slot(&mut self, lane: &Lane, now: Timestamp) -> bool {
+        let total = self.in_flight();
+        let all_full = total >= self.policy.concurrency_total;
+        let limit = self.policy.concurrency;
+        let channel =
+            self.channels.entry(lane.channel().clone()).or_insert_with(|| ChannelState::new(limit));
+        if let Some(pause) = &channel.pause {
+            let until = pause.until;
+            if until > now || pause.credential {
+                channel.waiting.insert(lane.clone());
+                let name = lane.channel().clone();
+                if !channel.probing {
+                    self.set_timer(Timer::Channel(name), until);
+                }
+                return false;
+            }
+            channel.pause = None;
+        }
+        if all_full || channel.in_flight >= channel.limit {
+            channel.waiting.insert(lane.clone());
+            return false;
+        }
+        channel.in_flight = channel.in_flight.saturating_add(1);
+        true
+    }
+
+    /// Gives the place back and lets the next lanes go on.
+    pub(super) fn release_slot(&mut self, name: &ChannelName) {
+        if let Some(channel) = self.channels.get_mut(name) {
+            channel.in_flight = channel.in_flight.saturating_sub(1);
+        }
+        // The total may have been what kept others waiting: each channel lets as many go as have room.
+        for channel in self.channels.values_mut() {
+            let room = channel.limit.saturating_sub(channel.in_flight);
+            for _ in 0..room {
+                let Some(lane) = channel.waiting.pop_first() else {
+                    break;
+                };
+                self.touched.insert(lane);
+            }
+        }
+    }
+
+    /// Concurrency follows what the receiver can take (law D6).
+    pub(super) fn adapt(&mut self, name: &ChannelName, verdict: &Verdict) {
+        let most = self.policy.concurrency.max(1);
+        if let Some(channel) = self.channels.get_mut(name) {
+            match verdict {
+                Verdict::Busy { .. } => channel.limit = (channel.limit / 2).max(1),
+                Verdict::Delivered(_) => channel.limit = channel.limit.saturating_add(1).min(most),
+                _ => {}
+            }
+        }
+    }
+
+    /// Stops using a channel for a while (law D8).
+    pub(super) fn pause(&mut self, pause: Pause) {
+        let limit = self.policy.concurrency;
+        let name = pause.channel.clone();
+        let channel = self.channels.entry(name.clone()).or_insert_with(|| ChannelState::new(limit));
+        let (until, reason) = (pause.until, pause.reason.clone());
+        let news = channel.pause.as_ref().is_none_or(|old| old.until < until);
+        if news {
+            channel.pause = Some(pause);
+            self.set_timer(Timer::Channel(name.clone()), until);
+            self.out.push(Command::Tell(Notice::Paused { channel: name, until, reason }));
+        }
+    }
+
+    /// A pause is over: a refused credential is probed first.
+    pub(super) fn channel_due(&mut self, name: &ChannelName) {
+        let Some(channel) = self.channels.get_mut(name) else {
+            return;
+        };
+        let Some(pause) = &channel.pause else { return };
+        if pause.credential {
+            if !std::mem::replace(&mut channel.probing, true) {
+                self.out.push(Command::Probe(name.clone()));
+            }
+        } else {
+            self.resume(name);
+        }
+    }
+
+    pub(super) fn probed(&mut self, name: &ChannelName, verdict: &Verdict, now: Timestamp) {
+        let Some(channel) = self.channels.get_mut(name) else {
+            return;
+        };
+        channel.probing = false;
+        if matches!(verdict, Verdict::Delivered(_)) {
+            channel.failed_probes = 0;
+            self.resume(name);
+            return;
+        }
+        channel.failed_probes = channel.failed_probes.saturating_add(1);
+        let seed = u64::from(channel.failed_probes);
+        let until = now.after(backoff::pause(PROBE_PACE, channel.failed_probes, seed, None));
+        if let Some(pause) = &mut channel.pause {
+            pause.until = until;
+        }
+        self.set_timer(Timer::Channel(name.clone()), until);
+    }
+
+    fn resume(&mut self, name: &ChannelName) {
+        if let Some(channel) = self.channels.get_mut(name) {
+            channel.pause = None;
+            self.touched.append(&mut channel.waiting);
+            self.out.push(Command::Tell(Notice::Resumed { channel: name.clone() }));
+        }
+        let lanes = self.lanes.keys().filter(|lane| lane.channel() == name);
+        self.touched.extend(lanes.cloned());
+    }
+}

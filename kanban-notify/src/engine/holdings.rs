@@ -1,0 +1,215 @@
+//! What is held in memory of what is owed: taken in, moved, forgotten.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use super::{
+    Engine,
+    state::{Claim, Hold, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
+};
+use crate::{
+    ids::{BoardId, LegId, SubscriptionId},
+    leg::{Leg, LegKind},
+    message::{Destination, Parcel},
+    ownership,
+    record::{Facts, OpenClaim, Owed, OwedLeg, Work},
+    time::Timestamp,
+};
+
+impl Engine {
+    /// Everything open in the ledger replaces what was held, except what is under way here.
+    pub(super) fn work(&mut self, work: Work, now: Timestamp) {
+        self.loading = false;
+        let first = !std::mem::replace(&mut self.work_loaded, true);
+        for (channel, from, to) in &work.aliases {
+            self.aliases.learn(channel, from, to);
+        }
+        let known: HashSet<LegId> =
+            work.owed.iter().flat_map(|owed| &owed.legs).map(|owed| owed.leg.id).collect();
+        let stale: Vec<LegId> = self
+            .tracks
+            .values()
+            .flat_map(|track| track.legs.values())
+            .filter(|open| !open.bound && !known.contains(&open.leg.id))
+            .map(|open| open.leg.id)
+            .collect();
+        for leg in stale {
+            self.forget_leg(leg);
+        }
+        for owed in work.owed {
+            self.absorb(owed);
+        }
+        for claim in work.claims {
+            self.take_over(claim, now);
+        }
+        for pause in work.pauses {
+            self.pause(pause);
+        }
+        for (channel, session, at) in work.recent_wakes {
+            let lane = Lane::new(Destination::Session { channel, session });
+            let wakes = self.wakes.entry(lane).or_default();
+            if !wakes.contains(&at) {
+                wakes.push_back(at);
+            }
+        }
+        for (lane, state) in &mut self.lanes {
+            if state.hold == Hold::Reloading {
+                state.hold = Hold::Free;
+            }
+            self.touched.insert(lane.clone());
+        }
+        self.queue_raises(work.raises, now);
+        if first {
+            let boards: Vec<BoardId> = self.boards.keys().copied().collect();
+            for board in boards {
+                self.read(board);
+            }
+        }
+    }
+
+    /// A claim whose instance died: its outcome is unknown, its key and bytes are kept (law D9).
+    fn take_over(&mut self, open: OpenClaim, now: Timestamp) {
+        if self.claims.contains_key(&open.id) {
+            return;
+        }
+        let lane = Lane::new(open.destination.clone());
+        for leg in &open.legs {
+            if let Some(open) = self.open_leg_mut(*leg) {
+                open.bound = true;
+            }
+        }
+        let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
+        state.hold = Hold::Claimed(open.id);
+        self.set_timer(Timer::Unknown(open.id), now.max(open.at.after(self.policy.wake.settle)));
+        let claim = Claim {
+            lane,
+            legs: open.legs,
+            parcel: Parcel { destination: open.destination, key: open.key, body: open.body },
+            reference: open.reference,
+            at: open.at,
+            phase: Phase::Unknown,
+            haunted: true,
+            seen_down: false,
+            tries: 0,
+            unsettled: None,
+        };
+        self.claims.insert(open.id, claim);
+    }
+
+    /// Takes the open legs of a subscription into memory.
+    pub(super) fn absorb(&mut self, owed: Owed) {
+        let Owed { board, slug, incarnation, subscription, legs } = owed;
+        let id = subscription.id;
+        if legs.is_empty() && !self.subs.contains_key(&id) {
+            return;
+        }
+        if self.boards.get(&board).is_some_and(|state| state.start.incarnation != incarnation) {
+            return;
+        }
+        let sub = Sub { board, slug: slug.into(), incarnation, subscription };
+        self.subs.insert(id, sub);
+        for OwedLeg { leg, facts } in legs {
+            self.absorb_leg(id, leg, facts);
+        }
+    }
+
+    fn absorb_leg(&mut self, id: SubscriptionId, leg: Leg, facts: Facts) {
+        if let Some(open) = self.open_leg_mut(leg.id) {
+            // What is bound here is newer than what the ledger said.
+            if !open.bound {
+                open.leg = leg;
+            }
+            return;
+        }
+        let Some(lane) = self.lane_of(id, leg.kind, &facts) else {
+            return;
+        };
+        let (kind, event, leg_id) = (leg.kind, leg.event, leg.id);
+        let track = self
+            .tracks
+            .entry((id, kind))
+            .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
+        let lane = track.lane.clone();
+        track.legs.insert(event, OpenLeg { leg, facts: Arc::new(facts), bound: false });
+        self.legs.insert(leg_id, (id, kind, event));
+        let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
+        state.tracks.insert((id, kind));
+        self.touched.insert(lane);
+    }
+
+    /// Where a leg goes (laws W2, W3).
+    fn lane_of(&self, id: SubscriptionId, kind: LegKind, facts: &Facts) -> Option<Lane> {
+        let subscription = &self.subs.get(&id)?.subscription;
+        let key = &subscription.key;
+        let session = |raw: &str| {
+            let channel =
+                ownership::channel(crate::subscription::API_SERVER, true, &subscription.profile);
+            let session = self.aliases.resolve(&channel, raw);
+            Lane::new(Destination::Session { channel, session })
+        };
+        Some(match kind {
+            LegKind::Wake if key.is_api_server() => session(&key.chat),
+            LegKind::Wake => session(facts.session.as_deref()?),
+            LegKind::Ping => Lane::new(Destination::Chat {
+                channel: ownership::channel(&key.platform_name(), false, &subscription.profile),
+                chat: key.chat.clone(),
+                thread: key.thread.clone(),
+            }),
+        })
+    }
+
+    pub(super) fn open_leg_mut(&mut self, leg: LegId) -> Option<&mut OpenLeg> {
+        let (sub, kind, event) = *self.legs.get(&leg)?;
+        self.tracks.get_mut(&(sub, kind))?.legs.get_mut(&event)
+    }
+
+    pub(super) fn forget_leg(&mut self, leg: LegId) {
+        let Some((sub, kind, event)) = self.legs.remove(&leg) else {
+            return;
+        };
+        let Some(track) = self.tracks.get_mut(&(sub, kind)) else {
+            return;
+        };
+        track.legs.remove(&event);
+        self.touched.insert(track.lane.clone());
+        if track.legs.is_empty() {
+            if let Some(state) = self.lanes.get_mut(&track.lane) {
+                state.tracks.remove(&(sub, kind));
+            }
+            self.tracks.remove(&(sub, kind));
+            let other = match kind {
+                LegKind::Ping => LegKind::Wake,
+                LegKind::Wake => LegKind::Ping,
+            };
+            if !self.tracks.contains_key(&(sub, other)) {
+                self.subs.remove(&sub);
+            }
+        }
+    }
+
+    pub(super) fn forget_sub(&mut self, sub: SubscriptionId) {
+        let legs: BTreeSet<LegId> = [LegKind::Ping, LegKind::Wake]
+            .iter()
+            .filter_map(|kind| self.tracks.get(&(sub, *kind)))
+            .flat_map(|track| track.legs.values())
+            .filter(|open| !open.bound)
+            .map(|open| open.leg.id)
+            .collect();
+        for leg in legs {
+            self.forget_leg(leg);
+        }
+    }
+
+    pub(super) fn touch_board(&mut self, board: BoardId) {
+        let subs = self.subs.iter().filter(|(_, sub)| sub.board == board);
+        for (id, _) in subs {
+            for kind in [LegKind::Ping, LegKind::Wake] {
+                if let Some(track) = self.tracks.get(&(*id, kind)) {
+                    self.touched.insert(track.lane.clone());
+                }
+            }
+        }
+    }
+}

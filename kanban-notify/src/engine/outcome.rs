@@ -1,0 +1,172 @@
+//! What a verdict does to a claim and to each of its legs (laws D3, D7, D8, W7).
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::{
+    backoff,
+    ids::{ClaimId, LegId},
+    leg::{LegState, Tally},
+    message::Destination,
+    policy::OnUnknown,
+    record::{LegOutcome, Pause, Settlement},
+    time::Timestamp,
+    verdict::{Detail, Fault, Verdict},
+};
+
+/// First and longest time between two probes of a refused credential.
+pub(super) const PROBE_PACE: (Duration, Duration) =
+    (Duration::from_secs(30), Duration::from_secs(900));
+/// A failed turn costs a whole turn: the next one comes so many first pauses later (law W7).
+const FAILED_TURN_FACTOR: u32 = 30;
+
+impl Engine {
+    /// What a verdict means for a claim and its legs.
+    pub(super) fn outcome(&self, id: ClaimId, verdict: &Verdict, now: Timestamp) -> Settlement {
+        let detail = Detail::new(verdict.detail());
+        let mut settlement = Settlement {
+            claim: id,
+            verdict: verdict.name(),
+            detail: detail.clone(),
+            legs: Vec::new(),
+            over: true,
+            alias: None,
+            pause: None,
+            at: now,
+        };
+        let Some(claim) = self.claims.get(&id) else {
+            return settlement;
+        };
+        let several = claim.legs.len() > 1;
+        let soft = self.lanes.get(&claim.lane).map_or(0, |lane| lane.soft).saturating_add(1);
+        // An earlier attempt may have had its effect: a refusal now proves nothing about it.
+        let proves_nothing = claim.haunted
+            && matches!(
+                verdict,
+                Verdict::Busy { .. }
+                    | Verdict::Unreachable { .. }
+                    | Verdict::Retryable { .. }
+                    | Verdict::Permanent { fault: Fault::Credential, .. }
+            );
+        if proves_nothing {
+            settlement.over = false;
+        }
+        if let Verdict::Delivered(receipt) = verdict
+            && let (Some(to), Destination::Session { session, .. }) =
+                (&receipt.session, &claim.parcel.destination)
+            && to != session
+        {
+            settlement.alias = Some((session.clone(), to.clone()));
+        }
+        if let Verdict::Permanent { fault: Fault::Credential, .. } = verdict {
+            let until = now.after(backoff::pause(PROBE_PACE, 1, claim.lane.seed(), None));
+            let channel = claim.lane.channel().clone();
+            let reason = detail.clone();
+            settlement.pause = Some(Pause { channel, until, reason, credential: true });
+        }
+        for leg in &claim.legs {
+            let Some((sub, kind, event)) = self.legs.get(leg) else {
+                continue;
+            };
+            let track = self.tracks.get(&(*sub, *kind));
+            let Some(open) = track.and_then(|track| track.legs.get(event)) else {
+                continue;
+            };
+            let given_up = now.since(open.leg.planned_at) >= self.policy.give_up_after;
+            let step =
+                Step { several, soft, given_up, proves_nothing, now, seed: claim.lane.seed() };
+            let outcome = self.leg_outcome(*leg, open.leg.tally, verdict, &step, &detail);
+            settlement.over |= outcome.state == LegState::Parked;
+            settlement.legs.push(outcome);
+        }
+        if settlement.legs.iter().any(|leg| leg.state == LegState::Unknown) {
+            settlement.over = false;
+        }
+        settlement
+    }
+
+    fn leg_outcome(
+        &self,
+        leg: LegId,
+        mut tally: Tally,
+        verdict: &Verdict,
+        step: &Step,
+        detail: &Detail,
+    ) -> LegOutcome {
+        let Step { several, soft, given_up, now, seed, .. } = *step;
+        let backoff = self.policy.backoff;
+        let later = |failures, hint| now.after(backoff::pause(backoff, failures, seed, hint));
+        let (state, due_at) = match verdict {
+            Verdict::Delivered(_) => (LegState::Delivered, now),
+            _ if given_up => (LegState::Parked, now),
+            _ if step.proves_nothing => (LegState::Unknown, now),
+            Verdict::Busy { retry_after, .. } => (LegState::Retrying, later(soft, *retry_after)),
+            Verdict::Unreachable { .. } => (LegState::Retrying, later(soft, None)),
+            Verdict::Retryable { retry_after, .. } => {
+                tally.failures = tally.failures.saturating_add(1);
+                (LegState::Retrying, later(tally.failures, *retry_after))
+            }
+            Verdict::FailedTurn { .. } => {
+                let most = self.policy.wake.max_failed_turns;
+                tally.failed_turns = tally.failed_turns.saturating_add(1);
+                // The failed answer is cached under the key: only a new epoch runs again (law W6).
+                tally.epoch = tally.epoch.saturating_add(1);
+                let first = backoff.0.saturating_mul(FAILED_TURN_FACTOR);
+                let longest = backoff.1.max(first);
+                let pause = backoff::pause((first, longest), tally.failed_turns, seed, None);
+                match (tally.failed_turns >= most, several) {
+                    (false, _) => (LegState::Retrying, now.after(pause)),
+                    (true, true) => {
+                        // Split before anything is parked: one bad member must not take the others
+                        // with it (law D3). Each has one turn of its own.
+                        tally.alone = true;
+                        tally.failed_turns = most.saturating_sub(1);
+                        (LegState::Retrying, now.after(pause))
+                    }
+                    (true, false) => (LegState::Parked, now),
+                }
+            }
+            Verdict::Permanent { fault: Fault::Credential, .. } => (LegState::Retrying, now),
+            Verdict::Permanent { fault: Fault::Payload | Fault::Quota, .. } if several => {
+                tally.alone = true;
+                (LegState::Retrying, now)
+            }
+            Verdict::Permanent { .. } => (LegState::Parked, now),
+            Verdict::Unknown { .. } => (LegState::Unknown, now),
+        };
+        let reason = match state {
+            LegState::Delivered => Detail::default(),
+            _ => detail.clone(),
+        };
+        LegOutcome { leg, state, tally, due_at, reason }
+    }
+
+    /// What `on_unknown` makes of a claim whose outcome cannot be found out.
+    pub(super) fn give_in(&self, id: ClaimId, detail: &Detail, now: Timestamp) -> Settlement {
+        let verdict = Verdict::Unknown { detail: detail.clone() };
+        let mut settlement = self.outcome(id, &verdict, now);
+        settlement.over = true;
+        for leg in &mut settlement.legs {
+            if self.policy.on_unknown == OnUnknown::Park || leg.tally.repeat {
+                leg.state = LegState::Parked;
+            } else {
+                leg.state = LegState::Retrying;
+                leg.due_at = now;
+                leg.tally.repeat = true;
+                leg.tally.epoch = leg.tally.epoch.saturating_add(1);
+            }
+        }
+        settlement
+    }
+}
+
+/// What a leg's outcome depends on besides its own counts.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    several: bool,
+    soft: u32,
+    given_up: bool,
+    proves_nothing: bool,
+    now: Timestamp,
+    seed: u64,
+}

@@ -1,1 +1,5 @@
 //! Whole flows over the real gateway.
+#![cfg(test)]
+
+mod interop;
+mod support;

@@ -84,11 +84,7 @@ unsafe extern "C" fn keep_wal(
                 ptr::null_mut::<c_int>(),
             )
         };
-        let state = if answer == ffi::SQLITE_OK {
-            State::Set
-        } else {
-            State::Refused
-        };
+        let state = if answer == ffi::SQLITE_OK { State::Set } else { State::Refused };
         // A thread that is being torn down has no state left to note this in.
         let _ = STATE.try_with(|cell| cell.set(state));
     }

@@ -40,10 +40,7 @@ pub(crate) fn open(
         ))
         .map_err(|source| match trouble(&source) {
             Trouble::Unreadable => read_error(path, source),
-            _ => StoreError::PrepareBoard {
-                path: path.into(),
-                source,
-            },
+            _ => StoreError::PrepareBoard { path: path.into(), source },
         })?;
     Ok(connection)
 }
@@ -57,7 +54,7 @@ pub(crate) fn uri(path: &Path, access: Access) -> String {
     uri_with(path, mode)
 }
 
-/// The path as a URI with a mode of SQLite's.
+/// The path as a URI with a mode of SQLite's. One that creates is for new boards alone (law B1).
 pub(crate) fn uri_with(path: &Path, mode: &str) -> String {
     use std::fmt::Write as _;
 
@@ -96,11 +93,7 @@ pub(crate) fn trouble(error: &diesel::result::Error) -> Trouble {
     };
     let text = information.message();
     let is = |fixed: &[&str]| fixed.iter().any(|words| text.starts_with(words));
-    if is(&[
-        "database is locked",
-        "database table is locked",
-        "locking protocol",
-    ]) {
+    if is(&["database is locked", "database table is locked", "locking protocol"]) {
         Trouble::Busy
     } else if is(&["attempt to write a readonly database"]) {
         Trouble::ReadOnly
@@ -119,10 +112,7 @@ pub(crate) fn trouble(error: &diesel::result::Error) -> Trouble {
 /// A failed read, by what it means for the board.
 pub(crate) fn read_error(path: &Path, source: diesel::result::Error) -> StoreError {
     match trouble(&source) {
-        Trouble::Unreadable => StoreError::NotADatabase {
-            path: path.into(),
-            source,
-        },
+        Trouble::Unreadable => StoreError::NotADatabase { path: path.into(), source },
         _ => StoreError::ReadBoard { source },
     }
 }
@@ -130,10 +120,7 @@ pub(crate) fn read_error(path: &Path, source: diesel::result::Error) -> StoreErr
 /// A failed change, by what it means for the board.
 pub(crate) fn change_error(path: &Path, source: diesel::result::Error) -> StoreError {
     match trouble(&source) {
-        Trouble::Unreadable => StoreError::NotADatabase {
-            path: path.into(),
-            source,
-        },
+        Trouble::Unreadable => StoreError::NotADatabase { path: path.into(), source },
         Trouble::ReadOnly => StoreError::BoardReadOnly { path: path.into() },
         _ => StoreError::ChangeBoard { source },
     }
@@ -141,10 +128,7 @@ pub(crate) fn change_error(path: &Path, source: diesel::result::Error) -> StoreE
 
 fn open_error(path: &Path, source: ConnectionError) -> StoreError {
     if path.exists() {
-        StoreError::OpenBoard {
-            path: path.into(),
-            source,
-        }
+        StoreError::OpenBoard { path: path.into(), source }
     } else {
         StoreError::BoardMissing { path: path.into() }
     }

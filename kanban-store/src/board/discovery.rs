@@ -136,11 +136,7 @@ pub fn parse_slug(text: &str) -> Result<String, StoreError> {
     let well_formed = slug.chars().next().is_some_and(letter)
         && slug.chars().all(|c| letter(c) || c == '-' || c == '_')
         && slug.len() <= MAX_SLUG_CHARS;
-    if well_formed {
-        Ok(slug)
-    } else {
-        Err(StoreError::BadSlug { slug: text.into() })
-    }
+    if well_formed { Ok(slug) } else { Err(StoreError::BadSlug { slug: text.into() }) }
 }
 
 fn named(homes: &Homes) -> Result<Vec<String>, StoreError> {
@@ -149,10 +145,7 @@ fn named(homes: &Homes) -> Result<Vec<String>, StoreError> {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => {
-            return Err(StoreError::ReadFile {
-                path: folder,
-                source,
-            });
+            return Err(StoreError::ReadFile { path: folder, source });
         }
     };
     let mut slugs: Vec<String> = entries
@@ -167,10 +160,8 @@ fn named(homes: &Homes) -> Result<Vec<String>, StoreError> {
 }
 
 fn describe(env: Env<'_>, homes: &Homes, slug: String) -> BoardPath {
-    let file = var(env, "HERMES_KANBAN_DB").map_or_else(
-        || homes.database(&slug),
-        |text| expand(&text, user_home(env).as_deref()),
-    );
+    let file = var(env, "HERMES_KANBAN_DB")
+        .map_or_else(|| homes.database(&slug), |text| expand(&text, user_home(env).as_deref()));
     let canonical = file.canonicalize();
     let present = canonical.is_ok();
     let about = read_small(&homes.boards().join(&slug).join("board.json"))

@@ -39,25 +39,11 @@ pub struct Features {
 
 /// What every board has; anything without it is refused, by the name of what is missing.
 const REQUIRED: [(&str, &[&str]); 3] = [
-    (
-        "tasks",
-        &["id", "title", "assignee", "status", "result", "created_at"],
-    ),
-    (
-        "task_events",
-        &["id", "task_id", "kind", "payload", "created_at"],
-    ),
+    ("tasks", &["id", "title", "assignee", "status", "result", "created_at"]),
+    ("task_events", &["id", "task_id", "kind", "payload", "created_at"]),
     (
         "kanban_notify_subs",
-        &[
-            "task_id",
-            "platform",
-            "chat_id",
-            "thread_id",
-            "user_id",
-            "created_at",
-            "last_event_id",
-        ],
+        &["task_id", "platform", "chat_id", "thread_id", "user_id", "created_at", "last_event_id"],
     ),
 ];
 
@@ -79,10 +65,7 @@ impl Features {
             .or_else(|| wrong_keys(&events, &subs))
             .or(wrong_encoding(path, connection)?);
         if let Some(flaw) = flaw {
-            return Err(StoreError::LookAlike {
-                path: path.into(),
-                flaw,
-            });
+            return Err(StoreError::LookAlike { path: path.into(), flaw });
         }
         let has = |table: &[Column], name| table.iter().any(|column| column.name == name);
         Ok(Self {
@@ -144,29 +127,22 @@ fn columns(
         .map(|row| Column {
             not_null: set(&row.not_null),
             in_key: set(&row.key),
-            name: row
-                .name
-                .into_text()
-                .unwrap_or_default()
-                .to_ascii_lowercase(),
+            name: row.name.into_text().unwrap_or_default().to_ascii_lowercase(),
             declared: row.declared.into_text().unwrap_or_default(),
         })
         .collect())
 }
 
 fn missing(found: &[&Vec<Column>; 3]) -> Option<String> {
-    REQUIRED
-        .iter()
-        .zip(found)
-        .find_map(|((table, wanted), found)| {
-            if found.is_empty() {
-                return Some(format!("it has no table `{table}`"));
-            }
-            wanted
-                .iter()
-                .find(|name| found.iter().all(|column| column.name != **name))
-                .map(|name| format!("table `{table}` has no column `{name}`"))
-        })
+    REQUIRED.iter().zip(found).find_map(|((table, wanted), found)| {
+        if found.is_empty() {
+            return Some(format!("it has no table `{table}`"));
+        }
+        wanted
+            .iter()
+            .find(|name| found.iter().all(|column| column.name != **name))
+            .map(|name| format!("table `{table}` has no column `{name}`"))
+    })
 }
 
 /// A row must be found by its key alone, and an event's id must be its rowid.
@@ -175,9 +151,7 @@ fn wrong_keys(events: &[Column], subs: &[Column]) -> Option<String> {
     if !id.in_key || !id.declared.eq_ignore_ascii_case("integer") {
         return Some("column `id` of table `task_events` is not its integer key".into());
     }
-    let stray = subs
-        .iter()
-        .find(|column| column.in_key != KEY.contains(&column.name.as_str()));
+    let stray = subs.iter().find(|column| column.in_key != KEY.contains(&column.name.as_str()));
     if let Some(stray) = stray {
         let is = if stray.in_key { "is" } else { "is not" };
         return Some(format!(
@@ -185,13 +159,8 @@ fn wrong_keys(events: &[Column], subs: &[Column]) -> Option<String> {
             stray.name
         ));
     }
-    let loose = subs
-        .iter()
-        .find(|column| column.in_key && !column.not_null)?;
-    Some(format!(
-        "column `{}` of table `kanban_notify_subs` may be NULL",
-        loose.name
-    ))
+    let loose = subs.iter().find(|column| column.in_key && !column.not_null)?;
+    Some(format!("column `{}` of table `kanban_notify_subs` may be NULL", loose.name))
 }
 
 /// Text is read as the bytes that are stored, which are UTF-8 on every board.

@@ -26,10 +26,7 @@ impl FileId {
 impl From<&Metadata> for FileId {
     fn from(found: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
-        Self {
-            device: found.dev(),
-            inode: found.ino(),
-        }
+        Self { device: found.dev(), inode: found.ino() }
     }
 }
 
@@ -37,10 +34,8 @@ impl From<&Metadata> for FileId {
 impl From<&Metadata> for FileId {
     // Without inodes the creation time has to do: a copy or a new file gets another one.
     fn from(found: &Metadata) -> Self {
-        let made = found
-            .created()
-            .ok()
-            .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let made =
+            found.created().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         Self {
             device: 0,
             inode: made.map_or(0, |at| u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)),
@@ -75,10 +70,8 @@ pub fn network_file_system(path: &Path) -> Option<String> {
     reason = "never called with the path of a database or its WAL"
 )]
 pub(crate) fn read_small(path: &Path) -> Result<String, StoreError> {
-    let bytes = std::fs::read(path).map_err(|source| StoreError::ReadFile {
-        path: path.into(),
-        source,
-    })?;
+    let bytes =
+        std::fs::read(path).map_err(|source| StoreError::ReadFile { path: path.into(), source })?;
     String::from_utf8(bytes).map_err(|source| StoreError::ReadFile {
         path: path.into(),
         source: io::Error::new(io::ErrorKind::InvalidData, source),
@@ -93,8 +86,7 @@ fn mounted_kind<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
             let (left, right) = line.split_once(" - ")?;
             let point = PathBuf::from(unescape(left.split(' ').nth(4)?));
             let kind = right.split(' ').next()?;
-            path.starts_with(&point)
-                .then(|| (point.components().count(), kind))
+            path.starts_with(&point).then(|| (point.components().count(), kind))
         })
         .max_by_key(|(depth, _)| *depth)
         .map(|(_, kind)| kind)
@@ -102,16 +94,9 @@ fn mounted_kind<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
 
 /// Mount points have blanks, tabs, line ends and backslashes as three octal digits.
 fn unescape(text: &str) -> String {
-    [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ]
-    .iter()
-    .fold(text.to_owned(), |text, (code, plain)| {
-        text.replace(code, plain)
-    })
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))
 }
 
 fn is_network(kind: &str) -> bool {
@@ -136,15 +121,8 @@ fn is_network(kind: &str) -> bool {
         "vboxsf",
     ];
     // FUSE is local or not by what is behind it; these are the common remote ones.
-    const REMOTE_FUSE: [&str; 7] = [
-        "sshfs",
-        "rclone",
-        "s3fs",
-        "glusterfs",
-        "ceph",
-        "davfs",
-        "vmhgfs",
-    ];
+    const REMOTE_FUSE: [&str; 7] =
+        ["sshfs", "rclone", "s3fs", "glusterfs", "ceph", "davfs", "vmhgfs"];
     NETWORK.contains(&kind)
         || kind
             .strip_prefix("fuse.")

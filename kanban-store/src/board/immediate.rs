@@ -47,11 +47,7 @@ pub(crate) fn patiently<T>(
     loop {
         let waited = start.elapsed();
         let last = waited >= stepping;
-        let wait = if last {
-            patience.saturating_sub(waited)
-        } else {
-            Duration::ZERO
-        };
+        let wait = if last { patience.saturating_sub(waited) } else { Duration::ZERO };
         if let Some(done) = transaction(path, connection, wait, &mut body)? {
             return Ok(done);
         }
@@ -66,11 +62,7 @@ pub(crate) fn patiently<T>(
 /// How long to wait before the next try: random, so that two waiting writers do not keep in step,
 /// and short, so that a gap of a busy writer is not missed; longer when the lock is held for long.
 pub(crate) fn step(waited: Duration) -> Duration {
-    let most = if waited < Duration::from_secs(1) {
-        900
-    } else {
-        5_000
-    };
+    let most = if waited < Duration::from_secs(1) { 900 } else { 5_000 };
     Duration::from_micros(fastrand::u64(100..=most))
 }
 

@@ -35,15 +35,14 @@ impl RawEvent {
         self.id.as_int().unwrap_or_default()
     }
 
+    /// The task, if it is text.
+    pub(crate) fn task(&self) -> Option<&str> {
+        self.task.as_text()
+    }
+
     /// The print over everything but the id.
     pub(crate) fn print(&self) -> String {
-        print([
-            &self.task,
-            &self.kind,
-            &self.run,
-            &self.created_at,
-            &self.payload,
-        ])
+        print([&self.task, &self.kind, &self.run, &self.created_at, &self.payload])
     }
 
     /// The event; `None`, with a note in `spoilt`, when it cannot be delivered as it is.
@@ -64,15 +63,7 @@ impl RawEvent {
                 None
             }
         };
-        Some(EventRow {
-            id,
-            task,
-            kind,
-            run,
-            payload,
-            created_at,
-            print,
-        })
+        Some(EventRow { id, task, kind, run, payload, created_at, print })
     }
 }
 
@@ -97,6 +88,11 @@ impl RawSubscription {
         self.rowid.as_int().unwrap_or_default()
     }
 
+    /// The task, if it is text.
+    pub(crate) fn task(&self) -> Option<&str> {
+        self.task.as_text()
+    }
+
     /// The row; `None`, with a note in `spoilt`, when it cannot be served as it is.
     pub(crate) fn read(self, spoilt: &mut Spoilt) -> Option<SubscriptionRow> {
         let rowid = self.rowid();
@@ -113,13 +109,7 @@ impl RawSubscription {
         let cursor = required(&name, "last_event_id", self.cursor, spoilt, exact)?;
         let owner = match self.owner {
             Cell::Null => None,
-            other => Some(required(
-                &name,
-                "notifier_profile",
-                other,
-                spoilt,
-                Cell::into_text,
-            )?),
+            other => Some(required(&name, "notifier_profile", other, spoilt, Cell::into_text)?),
         };
         Some(SubscriptionRow {
             rowid,

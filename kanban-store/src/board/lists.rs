@@ -111,10 +111,7 @@ impl Board {
             )
             .load(&mut board.reader)?;
             let mut spoilt = Vec::new();
-            let rows = raw
-                .into_iter()
-                .filter_map(|raw| raw.read(&mut spoilt))
-                .collect();
+            let rows = raw.into_iter().filter_map(|raw| raw.read(&mut spoilt)).collect();
             Ok((rows, spoilt))
         })
     }
@@ -139,8 +136,7 @@ fn tasks(
     sql: &str,
     binds: &[Bind<'_>],
 ) -> QueryResult<Vec<ListedTask>> {
-    let rows: Vec<RawListed> =
-        query::<(Any, Any, Any, Any, Any)>(sql, binds).load(connection)?;
+    let rows: Vec<RawListed> = query::<(Any, Any, Any, Any, Any)>(sql, binds).load(connection)?;
     Ok(rows
         .into_iter()
         .filter_map(|row| {

@@ -4,7 +4,7 @@
 //! altered, no file descriptor outside SQLite is opened, no read transaction outlives a call.
 
 mod close_guard;
-mod connection;
+pub(crate) mod connection;
 pub mod discovery;
 mod features;
 mod file;
@@ -12,6 +12,7 @@ pub(crate) mod immediate;
 mod lenient;
 mod lists;
 mod model;
+mod open;
 mod pass;
 mod print;
 mod rows;
@@ -32,15 +33,15 @@ pub use features::Features;
 #[cfg(feature = "notify-ports")]
 pub(crate) use immediate::step as lock_step;
 
-pub use lists::{ListedEvent, ListedTask};
 pub use file::{FileId, network_file_system};
+pub use lists::{ListedEvent, ListedTask};
 pub use model::{
     EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey, SubscriptionRow,
     TOLD_KINDS, TaskRow,
 };
 
 use crate::error::StoreError;
-use connection::{Access, BUSY_BACKSTOP, Trouble, change_error, read_error, trouble};
+use connection::{Access, BUSY_BACKSTOP, Trouble, read_error, trouble};
 use rows::EditTexts;
 use sql::Texts;
 use statement::scalar;
@@ -105,7 +106,7 @@ impl Board {
     }
 
     fn open_file(path: &Path, file: FileId) -> Result<Self, StoreError> {
-        let (guard, access) = open_guard(path)?;
+        let (guard, access) = open::guard(path)?;
         let mut reader = connection::open(path, access, BUSY_BACKSTOP)?;
         let schema = features::schema_version(path, &mut reader)?;
         let features = Features::find(path, &mut reader)?;
@@ -162,12 +163,8 @@ impl Board {
     pub fn check_file(&self) -> Result<(), StoreError> {
         match FileId::of(&self.path) {
             Some(file) if file == self.file => Ok(()),
-            Some(_) => Err(StoreError::FileReplaced {
-                path: self.path.clone(),
-            }),
-            None => Err(StoreError::BoardMissing {
-                path: self.path.clone(),
-            }),
+            Some(_) => Err(StoreError::FileReplaced { path: self.path.clone() }),
+            None => Err(StoreError::BoardMissing { path: self.path.clone() }),
         }
     }
 
@@ -298,7 +295,7 @@ impl Board {
         self.with_writer(|board, writer| {
             let path = board.path.clone();
             immediate::patiently(&path, writer, patience, |writer| {
-                refresh(board, writer).map_err(immediate::Failed::Refused)?;
+                board.refresh(writer)?;
                 body(writer, &board.features)
             })
         })
@@ -309,11 +306,25 @@ impl Board {
         writer: &mut SqliteConnection,
         edits: &[RowEdit],
     ) -> Result<Vec<EditOutcome>, immediate::Failed> {
-        refresh(self, writer).map_err(immediate::Failed::Refused)?;
-        edits
-            .iter()
-            .map(|edit| self.edits.apply(writer, edit).map_err(Into::into))
-            .collect()
+        self.refresh(writer)?;
+        edits.iter().map(|edit| self.edits.apply(writer, edit).map_err(Into::into)).collect()
+    }
+
+    /// Inside a transaction: looks whether the columns are still the same.
+    fn refresh(&mut self, writer: &mut SqliteConnection) -> Result<(), immediate::Failed> {
+        let news = changed(&self.path, self.schema, writer).map_err(immediate::Failed::Refused)?;
+        self.adopt(news);
+        Ok(())
+    }
+
+    /// Goes on with the columns that somebody gave the file meanwhile.
+    fn adopt(&mut self, news: Option<(i64, Features)>) {
+        if let Some((schema, features)) = news {
+            self.schema = schema;
+            self.texts = Texts::new(&features);
+            self.edits = EditTexts::new(&features);
+            self.features = features;
+        }
     }
 
     fn with_writer<T>(
@@ -322,9 +333,7 @@ impl Board {
     ) -> Result<T, StoreError> {
         self.check_file()?;
         if !self.is_writable() {
-            return Err(StoreError::BoardReadOnly {
-                path: self.path.clone(),
-            });
+            return Err(StoreError::BoardReadOnly { path: self.path.clone() });
         }
         let mut writer = match self.writer.take() {
             Some(writer) => writer,
@@ -343,7 +352,10 @@ impl Board {
         self.reader
             .batch_execute("BEGIN DEFERRED")
             .map_err(|source| read_error(&self.path, source))?;
-        let result = refresh_reader(self).and_then(|()| read(self));
+        let result = changed(&self.path, self.schema, &mut self.reader).and_then(|news| {
+            self.adopt(news);
+            read(self)
+        });
         // It only read: nothing is lost by rolling back, and this cannot fail halfway.
         let ended = self.reader.batch_execute("ROLLBACK");
         let answer = result?;
@@ -361,79 +373,24 @@ impl std::fmt::Debug for Board {
     }
 }
 
-/// The address of a file that SQLite makes if it is not there: for new boards alone (law B1).
-#[cfg(feature = "write")]
-pub(crate) fn creating_uri(path: &Path) -> String {
-    connection::uri_with(path, "rwc")
-}
-
 /// Whether SQLite found a lock in the way.
 pub(crate) fn is_busy(error: &diesel::result::Error) -> bool {
     trouble(error) == Trouble::Busy
-}
-
-/// The guard connection, and whether the file lets us write.
-fn open_guard(path: &Path) -> Result<(SqliteConnection, Access), StoreError> {
-    let writable =
-        connection::open(path, Access::ReadWrite, BUSY_BACKSTOP).and_then(|mut guard| {
-            touch(path, &mut guard)?;
-            // An empty write transaction: it changes nothing, not even the data version.
-            match guard.batch_execute("BEGIN IMMEDIATE; ROLLBACK") {
-                Err(error) if trouble(&error) == Trouble::ReadOnly => {
-                    Err(change_error(path, error))
-                }
-                // Busy means that somebody writes, so it can be written.
-                _ => Ok(guard),
-            }
-        });
-    match writable {
-        Ok(guard) => Ok((guard, Access::ReadWrite)),
-        Err(missing @ StoreError::BoardMissing { .. }) => Err(missing),
-        Err(refused @ StoreError::NotADatabase { .. }) => Err(refused),
-        Err(first) => {
-            let mut guard = connection::open(path, Access::ReadOnly, BUSY_BACKSTOP)?;
-            // The first error says more than that reading fails as well.
-            touch(path, &mut guard).map_err(|_| first)?;
-            Ok((guard, Access::ReadOnly))
-        }
-    }
-}
-
-/// One read: from then on the connection holds its lock on a WAL-mode file.
-fn touch(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    scalar(connection, "SELECT count(*) FROM sqlite_master", &[])
-        .map(drop)
-        .map_err(|source| read_error(path, source))
 }
 
 fn data_version(connection: &mut SqliteConnection) -> diesel::QueryResult<i64> {
     scalar(connection, "PRAGMA data_version", &[]).map(|cell| cell.as_int().unwrap_or_default())
 }
 
-fn refresh_reader(board: &mut Board) -> Result<(), StoreError> {
-    let schema = features::schema_version(&board.path, &mut board.reader)?;
-    if schema != board.schema {
-        let features = Features::find(&board.path, &mut board.reader)?;
-        board.adopt(schema, features);
+/// The file's columns, if somebody changed its tables since `known`.
+fn changed(
+    path: &Path,
+    known: i64,
+    connection: &mut SqliteConnection,
+) -> Result<Option<(i64, Features)>, StoreError> {
+    let schema = features::schema_version(path, connection)?;
+    if schema == known {
+        return Ok(None);
     }
-    Ok(())
-}
-
-fn refresh(board: &mut Board, connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let schema = features::schema_version(&board.path, connection)?;
-    if schema != board.schema {
-        let features = Features::find(&board.path, connection)?;
-        board.adopt(schema, features);
-    }
-    Ok(())
-}
-
-impl Board {
-    /// Goes on with the columns that somebody gave the file meanwhile.
-    fn adopt(&mut self, schema: i64, features: Features) {
-        self.schema = schema;
-        self.texts = Texts::new(&features);
-        self.edits = EditTexts::new(&features);
-        self.features = features;
-    }
+    Ok(Some((schema, Features::find(path, connection)?)))
 }

@@ -52,7 +52,8 @@ pub struct PassQuery {
     ///
     /// With `after.event` 0 such a pass is a *first sight*: see [`Board::read`](super::Board::read).
     pub sweep_above: Option<i64>,
-    /// At most so many events, and at most so many new rows; at least 1.
+    /// At most so many events are looked for, and at most so many new rows; at least 1. With each
+    /// task found come its other events that some row has not settled, beyond this number.
     pub limit: usize,
     /// Rows whose present state is wanted besides.
     pub watch: Vec<RowKey>,
@@ -61,7 +62,8 @@ pub struct PassQuery {
 /// What a pass saw, all from one snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassRows {
-    /// Events of [`READ_KINDS`], ascending by id, each once.
+    /// Events of [`READ_KINDS`], ascending by id, each once. Of each row in `rows` every one above
+    /// its cursor is here, so that a row can be judged from one pass.
     pub events: Vec<EventRow>,
     /// The tasks of those events, where they are still there.
     pub tasks: Vec<TaskRow>,
@@ -138,12 +140,7 @@ pub struct RowKey {
 
 impl std::fmt::Display for RowKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            task,
-            platform,
-            chat,
-            thread,
-        } = self;
+        let Self { task, platform, chat, thread } = self;
         write!(f, "{task}/{platform}/{chat}/{thread}")
     }
 }

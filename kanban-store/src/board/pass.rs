@@ -8,7 +8,7 @@ use super::{
     lenient::{
         EventColumns, RawEvent, RawSubscription, RawTask, Spoilt, SubscriptionColumns, TaskColumns,
     },
-    model::{EventRow, Mark, PassQuery, PassRows, SubscriptionRow},
+    model::{Mark, PassQuery, PassRows, SubscriptionRow},
     sql::{NEWEST, Texts},
     statement::{Bind, query, scalar},
     tail::{RowMark, new_rows, newest_rowid},
@@ -20,48 +20,32 @@ pub(crate) fn pass(
     texts: &Texts,
     wanted: &PassQuery,
 ) -> QueryResult<PassRows> {
-    let mut seen = PassRows {
-        next: wanted.after.clone(),
-        ..PassRows::default()
-    };
+    let mut seen = PassRows { next: wanted.after.clone(), ..PassRows::default() };
     seen.newest = newest(connection)?;
     seen.replaced = replaced(connection, texts, &wanted.after, seen.newest)?;
     if seen.replaced.is_some() {
         return Ok(seen);
     }
     let limit = i64::try_from(wanted.limit.max(1)).unwrap_or(i64::MAX - 1);
-    let mut spoilt = Spoilt::new();
-
-    events(connection, texts, wanted, limit, &mut seen, &mut spoilt)?;
-    let fresh = new_rows(
-        connection,
-        &texts.rows_after,
-        &RowMark {
-            rowid: wanted.after.rowid,
-            print: wanted.after.row_print.clone(),
-        },
-        limit,
-    )?;
+    let found = events(connection, texts, wanted, limit, &mut seen)?;
+    let mark = RowMark { rowid: wanted.after.rowid, print: wanted.after.row_print.clone() };
+    let fresh = new_rows(connection, &texts.rows_after, &mark, limit)?;
     seen.next.rowid = fresh.next.rowid;
     seen.next.row_print = fresh.next.print;
     seen.more |= fresh.more;
 
-    let ids: BTreeSet<&str> = seen
-        .events
-        .iter()
-        .map(|event| event.task.as_str())
-        .collect();
-    let ids: Vec<&str> = ids.into_iter().collect();
-    let mut raw = Vec::new();
-    if !ids.is_empty() {
-        let list = serde_json::Value::from(ids).to_string();
+    let mut spoilt = Spoilt::new();
+    let found = completed(connection, texts, found, &fresh.rows, seen.next.event)?;
+    seen.events = found.into_iter().filter_map(|raw| raw.read(&mut spoilt)).collect();
+    let mut rows = Vec::new();
+    if let Some(list) = json_list(seen.events.iter().map(|event| event.task.as_str())) {
         let tasks: Vec<RawTask> =
             query::<TaskColumns>(&texts.tasks, &[Bind::Text(&list)]).load(connection)?;
         seen.tasks = tasks.into_iter().filter_map(RawTask::read).collect();
-        raw = query::<SubscriptionColumns>(&texts.rows_of_tasks, &[Bind::Text(&list)])
+        rows = query::<SubscriptionColumns>(&texts.rows_of_tasks, &[Bind::Text(&list)])
             .load(connection)?;
     }
-    seen.rows = merged(raw, fresh.rows, &mut spoilt);
+    seen.rows = merged(rows, fresh.rows, &mut spoilt);
     for key in &wanted.watch {
         let row = row(connection, texts, key, &mut spoilt)?;
         seen.watched.push((key.clone(), row));
@@ -72,16 +56,12 @@ pub(crate) fn pass(
 
 /// The newest event id; 0 for none.
 pub(crate) fn newest(connection: &mut SqliteConnection) -> QueryResult<i64> {
-    Ok(scalar(connection, NEWEST, &[])?
-        .as_int()
-        .unwrap_or_default())
+    Ok(scalar(connection, NEWEST, &[])?.as_int().unwrap_or_default())
 }
 
 /// The highest event id ever given out; 0 for none.
 pub(crate) fn sequence(connection: &mut SqliteConnection, texts: &Texts) -> QueryResult<i64> {
-    let counted = scalar(connection, texts.sequence, &[])?
-        .as_int()
-        .unwrap_or_default();
+    let counted = scalar(connection, texts.sequence, &[])?.as_int().unwrap_or_default();
     Ok(counted.max(newest(connection)?))
 }
 
@@ -130,31 +110,23 @@ fn replaced(
         && let Some(found) = event(connection, texts, after.event)?
         && found.print() != *expected
     {
-        return Ok(Some(format!(
-            "its event {} is not the one that was seen before",
-            after.event
-        )));
+        return Ok(Some(format!("its event {} is not the one that was seen before", after.event)));
     }
     Ok(None)
 }
 
-/// Sweep and tail. Fills `events`, `next.event`, `next.event_print`, `more`, `sweep_from`.
+/// Sweep and tail. Fills `next.event`, `next.event_print`, `more`, `sweep_from`.
 fn events(
     connection: &mut SqliteConnection,
     texts: &Texts,
     wanted: &PassQuery,
     limit: i64,
     seen: &mut PassRows,
-    spoilt: &mut Spoilt,
-) -> QueryResult<()> {
+) -> QueryResult<Vec<RawEvent>> {
     let newest = seen.newest;
     let first_sight = wanted.after.event == 0 && wanted.sweep_above.is_some();
     // On first sight nothing before now is read for its own sake: the sweep alone decides.
-    let after = if first_sight {
-        newest
-    } else {
-        wanted.after.event
-    };
+    let after = if first_sight { newest } else { wanted.after.event };
     let mut found: Vec<RawEvent> = Vec::new();
     if let Some(above) = wanted.sweep_above {
         found = sweep(connection, texts, above, after, limit)?;
@@ -186,11 +158,37 @@ fn events(
             _ => event(connection, texts, next)?.map(|event| event.print()),
         };
     }
-    seen.events = found
-        .into_iter()
-        .filter_map(|raw| raw.read(spoilt))
-        .collect::<Vec<EventRow>>();
-    Ok(())
+    Ok(found)
+}
+
+/// The events found, and with each of their tasks, and of the new rows' tasks, all that a row of
+/// it has not settled: whoever judges a row for the first time has to see everything at once.
+///
+/// Above `next` everything of these tasks comes along, so that no row sees an event beyond a gap.
+fn completed(
+    connection: &mut SqliteConnection,
+    texts: &Texts,
+    mut found: Vec<RawEvent>,
+    fresh: &[RawSubscription],
+    next: i64,
+) -> QueryResult<Vec<RawEvent>> {
+    let tasks = found.iter().filter_map(RawEvent::task);
+    let Some(list) = json_list(tasks.chain(fresh.iter().filter_map(RawSubscription::task))) else {
+        return Ok(found);
+    };
+    let more: Vec<RawEvent> =
+        query::<EventColumns>(&texts.unsettled, &[Bind::Int(next), Bind::Text(&list)])
+            .load(connection)?;
+    found.extend(more);
+    found.sort_by_key(RawEvent::id);
+    found.dedup_by_key(|event| event.id());
+    Ok(found)
+}
+
+/// These names once each, as JSON; `None` for no name.
+fn json_list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: BTreeSet<&str> = names.collect();
+    (!names.is_empty()).then(|| names.into_iter().collect::<serde_json::Value>().to_string())
 }
 
 fn sweep(

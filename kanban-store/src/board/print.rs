@@ -44,10 +44,7 @@ mod tests {
     fn a_print_is_fixed_and_knows_types_and_borders() {
         let text = |s: &str| Cell::Text(s.into());
         assert_eq!(print([&text("ab"), &Cell::Null]).len(), 64,);
-        assert_ne!(
-            print([&text("ab"), &text("c")]),
-            print([&text("a"), &text("bc")])
-        );
+        assert_ne!(print([&text("ab"), &text("c")]), print([&text("a"), &text("bc")]));
         assert_ne!(print([&text("")]), print([&Cell::Null]));
         assert_ne!(print([&Cell::Int(1)]), print([&text("1")]));
         assert_eq!(print([&Cell::Int(1)]), print([&Cell::Int(1)]));

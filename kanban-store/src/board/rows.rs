@@ -29,11 +29,7 @@ impl EditTexts {
         } else {
             ""
         };
-        let owner = if features.notifier_profile {
-            "notifier_profile"
-        } else {
-            "NULL"
-        };
+        let owner = if features.notifier_profile { "notifier_profile" } else { "NULL" };
         Self {
             raise: format!(
                 "UPDATE kanban_notify_subs SET last_event_id = ?{ping} WHERE {KEY} AND \
@@ -65,11 +61,7 @@ impl EditTexts {
         edit: &RowEdit,
     ) -> QueryResult<EditOutcome> {
         match edit {
-            RowEdit::Raise {
-                key,
-                created_at,
-                to,
-            } => {
+            RowEdit::Raise { key, created_at, to } => {
                 let mut binds = vec![Bind::Int(*to)];
                 if self.raises_ping {
                     binds.push(Bind::Int(*to));
@@ -94,9 +86,7 @@ impl EditTexts {
                     }
                 }
                 let wanted = to.clone().map_or(Cell::Null, Cell::Text);
-                self.judge(connection, key, |found| {
-                    self.stamp.is_some() && found.owner == wanted
-                })
+                self.judge(connection, key, |found| self.stamp.is_some() && found.owner == wanted)
             }
             RowEdit::Delete { key, created_at } => {
                 let mut binds = key_binds(key).to_vec();

@@ -19,6 +19,9 @@ pub(crate) struct Texts {
     pub sweep_by_rows: String,
     /// (above, up to, limit): the same, found from the events.
     pub sweep_by_events: String,
+    /// (id, JSON list of tasks): events of these tasks that some row of theirs has not settled, and
+    /// those above the id.
+    pub unsettled: String,
     /// (JSON list of ids): tasks.
     pub tasks: String,
     /// (JSON list of tasks): all their rows.
@@ -43,10 +46,11 @@ impl Texts {
     pub(crate) fn new(features: &Features) -> Self {
         let column = |there: bool, name: &'static str| if there { name } else { "NULL" };
         let kinds = quoted(&READ_KINDS);
-        let event = format!(
-            "SELECT e.id, e.task_id, e.kind, {}, e.payload, e.created_at FROM task_events e",
+        let columns = format!(
+            "e.id, e.task_id, e.kind, {}, e.payload, e.created_at",
             column(features.run_id, "e.run_id")
         );
+        let event = format!("SELECT {columns} FROM task_events e");
         let row = format!(
             "SELECT rowid, task_id, platform, chat_id, thread_id, created_at, last_event_id, {}, \
              user_id, {} FROM kanban_notify_subs",
@@ -79,6 +83,12 @@ impl Texts {
                 "{event} WHERE e.id > ? AND e.id <= ? AND e.kind IN ({kinds}) AND EXISTS (SELECT 1 \
                  FROM kanban_notify_subs s WHERE s.task_id = e.task_id AND \
                  s.last_event_id < e.id) ORDER BY e.id LIMIT ?"
+            ),
+            unsettled: format!(
+                "SELECT {columns} FROM (SELECT j.value AS task, min(?, min(coalesce(\
+                 s.last_event_id, 9223372036854775807))) AS floor FROM json_each(?) j LEFT JOIN \
+                 kanban_notify_subs s ON s.task_id = j.value GROUP BY j.value) t CROSS JOIN \
+                 task_events e ON e.task_id = t.task WHERE e.id > t.floor AND e.kind IN ({kinds})"
             ),
             tasks: format!("{task} WHERE id IN (SELECT value FROM json_each(?))"),
             rows_of_tasks: format!(

@@ -52,6 +52,14 @@ impl Cell {
         }
     }
 
+    /// The value if it is text.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The value if it is an integer.
     pub(crate) fn as_int(&self) -> Option<i64> {
         match self {
@@ -100,11 +108,7 @@ pub(crate) struct Statement<'a, Row> {
 
 /// SQL text that answers with rows of the SQL type `Row`.
 pub(crate) fn query<'a, Row>(sql: &'a str, binds: &[Bind<'a>]) -> Statement<'a, Row> {
-    Statement {
-        sql,
-        binds: binds.to_vec(),
-        row: PhantomData,
-    }
+    Statement { sql, binds: binds.to_vec(), row: PhantomData }
 }
 
 /// Runs SQL text that answers with a number of changed rows.

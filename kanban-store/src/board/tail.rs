@@ -104,10 +104,8 @@ fn anchored(connection: &mut SqliteConnection, top: i64) -> QueryResult<RowMark>
             None => break,
         };
     }
-    let text: Vec<String> = anchors
-        .iter()
-        .map(|anchor| format!("{}:{}", anchor.rowid, anchor.print))
-        .collect();
+    let text: Vec<String> =
+        anchors.iter().map(|anchor| format!("{}:{}", anchor.rowid, anchor.print)).collect();
     Ok(RowMark {
         rowid: anchors.first().map_or(0, |anchor| anchor.rowid),
         print: (!text.is_empty()).then(|| text.join(",")),
@@ -118,10 +116,7 @@ fn parse(text: &str) -> Option<Vec<Anchor>> {
     text.split(',')
         .map(|part| {
             let (rowid, print) = part.split_once(':')?;
-            Some(Anchor {
-                rowid: rowid.parse().ok()?,
-                print: print.to_owned(),
-            })
+            Some(Anchor { rowid: rowid.parse().ok()?, print: print.to_owned() })
         })
         .collect()
 }
@@ -140,13 +135,7 @@ fn row_below(connection: &mut SqliteConnection, rowid: i64) -> QueryResult<Optio
     let rows: Vec<Identity> =
         query::<(Any, Any, Any, Any, Any, Any)>(ROW_BELOW, &[Bind::Int(rowid)]).load(connection)?;
     Ok(rows.first().and_then(|row| {
-        let whole = print([
-            &row.task,
-            &row.platform,
-            &row.chat,
-            &row.thread,
-            &row.created_at,
-        ]);
+        let whole = print([&row.task, &row.platform, &row.chat, &row.thread, &row.created_at]);
         Some(Anchor {
             rowid: row.rowid.as_int()?,
             // 64 bits are enough to notice another row; positions stay short.

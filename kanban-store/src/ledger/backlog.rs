@@ -70,12 +70,7 @@ pub fn take_over(
 }
 
 /// Reads what is open now. Wakes are those since `wakes_since`.
-pub fn read(
-    conn: &mut SqliteConnection,
-    me: &str,
-    now: i64,
-    wakes_since: i64,
-) -> QueryResult<WorkRows> {
+pub fn read(conn: &mut SqliteConnection, now: i64, wakes_since: i64) -> QueryResult<WorkRows> {
     Ok(WorkRows {
         boards: super::boards::all(conn)?.into_iter().map(|board| (board.id, board)).collect(),
         owed: owed(conn)?,

@@ -52,10 +52,7 @@ impl Pace {
     };
 
     /// Where nothing nudges: every 20 ms.
-    pub const UNWATCHED: Self = Self {
-        poll: Duration::from_millis(20),
-        ..Self::WATCHED
-    };
+    pub const UNWATCHED: Self = Self { poll: Duration::from_millis(20), ..Self::WATCHED };
 }
 
 /// How a board is, for people.
@@ -89,10 +86,7 @@ impl BoardSet {
         let (changes, receiver) = stream::unbounded();
         let shared = Arc::new(Shared::new(registrar, pace, changes));
         let life = Arc::new(Life(Arc::clone(&shared)));
-        let set = Self {
-            shared,
-            _life: life,
-        };
+        let set = Self { shared, _life: life };
         (set, BoardChanges(receiver))
     }
 
@@ -106,9 +100,8 @@ impl BoardSet {
             return Ok(false);
         }
         let worker = Worker::new(Arc::clone(&self.shared), path.clone(), slug, queue);
-        let started = thread::Builder::new()
-            .name(format!("board {slug}"))
-            .spawn(move || worker.run());
+        let started =
+            thread::Builder::new().name(format!("board {slug}")).spawn(move || worker.run());
         match started {
             Ok(thread) => {
                 self.shared.started(&path, thread);
@@ -173,10 +166,7 @@ impl BoardSet {
 #[async_trait]
 impl Boards for BoardSet {
     async fn read(&self, board: BoardId, request: PassRequest) -> Result<Pass, PortError> {
-        self.ask(board, "reading the board", |reply| {
-            Job::Read(request, reply)
-        })
-        .await
+        self.ask(board, "reading the board", |reply| Job::Read(request, reply)).await
     }
 
     async fn change(
@@ -187,10 +177,7 @@ impl Boards for BoardSet {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        self.ask(board, "changing the board", |reply| {
-            Job::Change(changes, reply)
-        })
-        .await
+        self.ask(board, "changing the board", |reply| Job::Change(changes, reply)).await
     }
 }
 

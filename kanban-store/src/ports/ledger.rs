@@ -298,7 +298,7 @@ fn open_work(desk: &mut Desk<'_>) -> Result<Work, StoreError> {
     }
     let at = Timestamp::from_micros(now());
     let since = at.before(WAKE_BUDGET_WINDOW).micros();
-    let rows = backlog::read(desk.conn, me, at.micros(), since).map_err(during(operation))?;
+    let rows = backlog::read(desk.conn, at.micros(), since).map_err(during(operation))?;
     desk.seen.version = data_version(desk.conn).map_err(during(operation))?;
     desk.seen.unsure = false;
     desk.taken.extend(dead);

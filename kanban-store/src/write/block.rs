@@ -75,11 +75,7 @@ pub fn block(
                 tasks::worker_pid.eq(None::<i64>),
             ))
             .execute(connection)?;
-        let end = run::End {
-            outcome: "blocked",
-            status: "blocked",
-            summary: reason,
-        };
+        let end = run::End { outcome: "blocked", status: "blocked", summary: reason };
         let run = run::end(connection, task, &found, &end, now)?;
         let payload = Payload {
             reason,
@@ -87,16 +83,8 @@ pub fn block(
             recurrences: times,
             limit: looping.then_some(LOOP_LIMIT),
         };
-        let name = if looping {
-            "block_loop_detected"
-        } else {
-            "blocked"
-        };
+        let name = if looping { "block_loop_detected" } else { "blocked" };
         let id = event::append(connection, task, run, name, Some(&payload), now)?;
-        Ok(if looping {
-            Blocked::Loop(id)
-        } else {
-            Blocked::Blocked(id)
-        })
+        Ok(if looping { Blocked::Loop(id) } else { Blocked::Blocked(id) })
     })
 }

@@ -43,12 +43,7 @@ pub fn complete(
     let result = completion.result.as_deref();
     let summary = completion.summary.as_deref().or(result);
     let id = board.write(PATIENCE, |connection, features| {
-        let found = find(
-            connection,
-            task,
-            "complete",
-            &["running", "ready", "blocked", "review"],
-        )?;
+        let found = find(connection, task, "complete", &["running", "ready", "blocked", "review"])?;
         update(tasks::table.find(task))
             .set((
                 tasks::status.eq("done"),
@@ -66,33 +61,19 @@ pub fn complete(
                 &[Bind::Text(task)],
             )?;
         }
-        let end = run::End {
-            outcome: "completed",
-            status: "done",
-            summary,
-        };
+        let end = run::End { outcome: "completed", status: "done", summary };
         let run = run::end(connection, task, &found, &end, now)?;
         let payload = Completed {
             result_len: result.map_or(0, |result| result.chars().count()),
             summary: summary.and_then(first_line),
             artifacts: &[],
         };
-        Ok(event::append(
-            connection,
-            task,
-            run,
-            "completed",
-            Some(&payload),
-            now,
-        )?)
+        Ok(event::append(connection, task, run, "completed", Some(&payload), now)?)
     })?;
     // Apart from the completion, as Hermes does it: what waits for this task may go on.
     board.write(PATIENCE, |connection, _| {
         update(tasks::table.find(task))
-            .set((
-                tasks::consecutive_failures.eq(0),
-                tasks::last_failure_error.eq(None::<&str>),
-            ))
+            .set((tasks::consecutive_failures.eq(0), tasks::last_failure_error.eq(None::<&str>)))
             .execute(connection)?;
         promote::children(connection, task, now)
     })?;

@@ -9,7 +9,10 @@ use diesel::{Connection, connection::SimpleConnection, sqlite::SqliteConnection}
 use serde::Serialize;
 
 use crate::{
-    board::discovery::{Homes, parse_slug},
+    board::{
+        connection::uri_with,
+        discovery::{Homes, parse_slug},
+    },
     error::StoreError,
 };
 
@@ -80,7 +83,7 @@ struct About<'a> {
 }
 
 fn fill(path: &Path, draft: &Path) -> Result<(), StoreError> {
-    let url = crate::board::creating_uri(draft);
+    let url = uri_with(draft, "rwc");
     let mut connection = SqliteConnection::establish(&url).map_err(|error| failed(path, error))?;
     connection
         .batch_execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
@@ -118,8 +121,5 @@ fn describe(path: &Path, text: &str) -> Result<(), StoreError> {
 }
 
 fn failed(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
-    StoreError::CreateBoard {
-        path: path.into(),
-        source: source.into(),
-    }
+    StoreError::CreateBoard { path: path.into(), source: source.into() }
 }

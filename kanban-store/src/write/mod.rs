@@ -52,9 +52,7 @@ fn find(
         .first(connection)
         .optional()?;
     match found {
-        None => Err(Failed::Refused(StoreError::UnknownTask {
-            task: task.into(),
-        })),
+        None => Err(Failed::Refused(StoreError::UnknownTask { task: task.into() })),
         Some(found) if from.contains(&found.status.as_str()) => Ok(found),
         Some(found) => Err(Failed::Refused(StoreError::WrongStatus {
             operation,

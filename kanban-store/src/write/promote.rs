@@ -34,9 +34,7 @@ pub(super) fn children(
         if open > 0 || (status == "blocked" && is_sticky(connection, &child)?) {
             continue;
         }
-        update(tasks::table.find(&child))
-            .set(tasks::status.eq("ready"))
-            .execute(connection)?;
+        update(tasks::table.find(&child)).set(tasks::status.eq("ready")).execute(connection)?;
         event::append(connection, &child, None, "promoted", NO_PAYLOAD, now)?;
     }
     Ok(())

@@ -35,14 +35,10 @@ pub struct NewSubscription {
 pub fn subscribe(board: &mut Board, new: &NewSubscription, now: i64) -> Result<bool, StoreError> {
     let key = &new.key;
     board.write(PATIENCE, |connection, features| {
-        let known: i64 = tasks::table
-            .filter(tasks::id.eq(&key.task))
-            .count()
-            .get_result(connection)?;
+        let known: i64 =
+            tasks::table.filter(tasks::id.eq(&key.task)).count().get_result(connection)?;
         if known == 0 {
-            return Err(Failed::Refused(StoreError::UnknownTask {
-                task: key.task.clone(),
-            }));
+            return Err(Failed::Refused(StoreError::UnknownTask { task: key.task.clone() }));
         }
         let newest: Option<i64> = task_events::table
             .filter(task_events::task_id.eq(&key.task))
@@ -98,10 +94,7 @@ fn fill(
         set("user_id = coalesce(nullif(user_id, ''), ?)", user)?;
     }
     if let (true, Some(owner)) = (features.notifier_profile, &new.owner) {
-        set(
-            "notifier_profile = coalesce(nullif(notifier_profile, ''), ?)",
-            owner,
-        )?;
+        set("notifier_profile = coalesce(nullif(notifier_profile, ''), ?)", owner)?;
     }
     if features.chat_type && inserted {
         set("chat_type = coalesce(chat_type, ?)", "dm")?;

@@ -38,7 +38,8 @@ fn homes_follow_profiles_to_their_root() {
     assert_eq!(homes.home, Path::new("/home/me/.hermes"));
     assert_eq!(homes.database("default"), Path::new("/home/me/.hermes/kanban.db"));
 
-    let profile = Vars::new(&[("HOME", user)]).with("HERMES_HOME", "/home/me/.hermes/profiles/work");
+    let profile =
+        Vars::new(&[("HOME", user)]).with("HERMES_HOME", "/home/me/.hermes/profiles/work");
     let homes = find(&profile).unwrap();
     assert_eq!(homes.root, Path::new("/home/me/.hermes"));
     assert_eq!(homes.home, Path::new("/home/me/.hermes/profiles/work"));
@@ -50,10 +51,7 @@ fn homes_follow_profiles_to_their_root() {
         .with("HERMES_KANBAN_HOME", "~/boards");
     let homes = find(&plain).unwrap();
     assert_eq!(homes.root, Path::new("/srv/hermes"));
-    assert_eq!(
-        homes.database("x"),
-        Path::new("/home/me/boards/kanban/boards/x/kanban.db")
-    );
+    assert_eq!(homes.database("x"), Path::new("/home/me/boards/kanban/boards/x/kanban.db"));
     assert!(matches!(find(&Vars::new(&[])), Err(StoreError::NoHome)));
 }
 
@@ -87,10 +85,8 @@ fn boards_are_enumerated_once_each() {
     assert_eq!(found[2].name, "My Board");
     assert_eq!((found[3].archived, found[3].name.as_str()), (true, "Old One"));
 
-    let pinned = Vars::new(&[
-        ("HERMES_HOME", &home),
-        ("HERMES_KANBAN_DB", &boards.join("zeta/kanban.db")),
-    ]);
+    let pinned =
+        Vars::new(&[("HERMES_HOME", &home), ("HERMES_KANBAN_DB", &boards.join("zeta/kanban.db"))]);
     let found = discover(&|name| pinned.get(name)).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].path, boards.join("zeta/kanban.db"));
@@ -113,10 +109,7 @@ fn a_command_means_the_board_that_is_named_nearest() {
     assert_eq!(slug(&env, Some(" TWO ")).unwrap(), "two");
     let bad = vars().with("HERMES_KANBAN_BOARD", "no such");
     assert_eq!(slug(&bad, None).unwrap(), "two");
-    assert!(matches!(
-        slug(&vars(), Some("three")),
-        Err(StoreError::UnknownBoard { .. })
-    ));
+    assert!(matches!(slug(&vars(), Some("three")), Err(StoreError::UnknownBoard { .. })));
 }
 
 #[test]

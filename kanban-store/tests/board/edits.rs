@@ -1,10 +1,6 @@
 //! Changes to rows: raised only, compared and set, redone as a whole (laws B4, B5, O2, S3).
 
-use std::{
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use std::{sync::mpsc, thread, time::Duration};
 
 use diesel::connection::SimpleConnection;
 use kanban_store::{
@@ -17,11 +13,7 @@ use super::support::{TestBoard, foreign, key};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn raise(task: &str, to: i64) -> RowEdit {
-    RowEdit::Raise {
-        key: key(task, "a"),
-        created_at: 150,
-        to,
-    }
+    RowEdit::Raise { key: key(task, "a"), created_at: 150, to }
 }
 
 #[test]
@@ -34,11 +26,7 @@ fn a_cursor_is_raised_and_never_lowered() {
     assert_eq!(one(raise("t_1", 9)), EditOutcome::Won);
     assert_eq!(one(raise("t_1", 3)), EditOutcome::Won);
     assert_eq!(one(raise("t_2", 3)), EditOutcome::Gone);
-    let other_row = RowEdit::Raise {
-        key: key("t_1", "a"),
-        created_at: 151,
-        to: 20,
-    };
+    let other_row = RowEdit::Raise { key: key("t_1", "a"), created_at: 151, to: 20 };
     assert_eq!(one(other_row), EditOutcome::Lost);
     assert_eq!(test.cursor("t_1"), 9);
     test.run("UPDATE kanban_notify_subs SET last_event_id = 'nonsense'");
@@ -74,10 +62,7 @@ fn a_row_with_something_to_tell_is_not_deleted() {
     test.event("t_1", "archived");
     test.subscribe("t_1", "a", 0);
     let mut board = test.open();
-    let delete = |created_at| RowEdit::Delete {
-        key: key("t_1", "a"),
-        created_at,
-    };
+    let delete = |created_at| RowEdit::Delete { key: key("t_1", "a"), created_at };
     let mut one = |edit: RowEdit| board.change(&[edit], PATIENCE).unwrap()[0];
     assert_eq!(one(delete(150)), EditOutcome::Lost);
     one(raise("t_1", told));
@@ -120,11 +105,8 @@ fn two_claimers_share_rows_without_an_error() {
                 let mut board = Board::open(&path).unwrap();
                 let mut won = 0;
                 for _ in 0..rounds {
-                    let take = RowEdit::Stamp {
-                        key: key("t_1", "a"),
-                        from: None,
-                        to: Some(owner.into()),
-                    };
+                    let take =
+                        RowEdit::Stamp { key: key("t_1", "a"), from: None, to: Some(owner.into()) };
                     if board.change(&[take], PATIENCE).unwrap()[0] == EditOutcome::Won {
                         won += 1;
                         let mine = RowEdit::Stamp {

@@ -10,21 +10,13 @@ fn the_wal_of_a_board_survives_our_close_and_a_foreign_database_is_untouched() {
     let mut test = TestBoard::new();
     test.task("t_1");
     test.subscribe("t_1", "a", 0);
-    let TestBoard {
-        folder,
-        path,
-        foreign,
-    } = test;
+    let TestBoard { folder, path, foreign } = test;
 
     let mut board = Board::open(&path).unwrap();
     board.read(&tail(&Default::default())).unwrap();
     drop(foreign);
     // We are the only ones left, have written, and go.
-    let raise = RowEdit::Raise {
-        key: key("t_1", "a"),
-        created_at: 150,
-        to: 7,
-    };
+    let raise = RowEdit::Raise { key: key("t_1", "a"), created_at: 150, to: 7 };
     let done = board.change(&[raise], std::time::Duration::from_secs(5)).unwrap();
     assert_eq!(done, [EditOutcome::Won]);
 
@@ -56,9 +48,7 @@ fn a_refused_opening_leaves_no_trace_in_the_next_one() {
     assert!(Board::open(&folder.path().join("missing.db")).is_err());
     let other = folder.path().join("other.db");
     let mut connection = SqliteConnection::establish(other.to_str().unwrap()).unwrap();
-    connection
-        .batch_execute("PRAGMA journal_mode = WAL; CREATE TABLE t (x);")
-        .unwrap();
+    connection.batch_execute("PRAGMA journal_mode = WAL; CREATE TABLE t (x);").unwrap();
     drop(connection);
     assert!(!files(folder.path()).contains("other.db-wal"));
 }

@@ -2,9 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "tests stop at the first surprise, and make broken files on purpose"
 )]

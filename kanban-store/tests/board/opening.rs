@@ -52,24 +52,13 @@ fn the_four_generations_work_and_stay_as_they_are() {
         assert_eq!(pass.rows[0].key, key("t_1", "a"));
         assert_eq!(pass.rows[0].mode.is_some(), pass.features.delivery_mode);
         let edits = [
-            RowEdit::Stamp {
-                key: key("t_1", "a"),
-                from: None,
-                to: Some("us".into()),
-            },
-            RowEdit::Raise {
-                key: key("t_1", "a"),
-                created_at: 150,
-                to: event,
-            },
+            RowEdit::Stamp { key: key("t_1", "a"), from: None, to: Some("us".into()) },
+            RowEdit::Raise { key: key("t_1", "a"), created_at: 150, to: event },
         ];
         board.change(&edits, Duration::from_secs(5)).unwrap();
         assert_eq!(test.cursor("t_1"), event);
         if pass.features.last_ping_event_id {
-            assert_eq!(
-                test.int("SELECT last_ping_event_id FROM kanban_notify_subs"),
-                Some(event)
-            );
+            assert_eq!(test.int("SELECT last_ping_event_id FROM kanban_notify_subs"), Some(event));
         }
         drop(board);
         assert_eq!(test.schema(), before);
@@ -98,10 +87,7 @@ fn look_alikes_are_refused_by_the_name_of_what_is_missing() {
             ),
             "column `task_id` of table `kanban_notify_subs` is not part of its key",
         ),
-        (
-            BASE.replace("TABLE task_events", "TABLE events"),
-            "no table `task_events`",
-        ),
+        (BASE.replace("TABLE task_events", "TABLE events"), "no table `task_events`"),
     ];
     for (ddl, flaw) in cases {
         let mut test = TestBoard::shaped(&ddl);
@@ -131,10 +117,7 @@ fn nothing_is_created_and_each_trouble_has_its_name() {
     std::fs::write(at("garbage.db"), [7_u8; 5000]).unwrap();
     let garbage = Board::open(&at("garbage.db")).unwrap_err();
     assert!(matches!(garbage, StoreError::NotADatabase { .. }), "{garbage:?}");
-    assert_eq!(
-        files(folder.path()).into_iter().collect::<Vec<_>>(),
-        ["empty.db", "garbage.db"]
-    );
+    assert_eq!(files(folder.path()).into_iter().collect::<Vec<_>>(), ["empty.db", "garbage.db"]);
 }
 
 #[test]
@@ -158,11 +141,7 @@ fn a_rollback_journal_is_kept_and_polled_slowly() {
     assert_eq!(*board.pace(), PollPace::Slow("its journal mode is delete".into()));
     test.task("t_1");
     test.subscribe("t_1", "a", 0);
-    let raise = RowEdit::Raise {
-        key: key("t_1", "a"),
-        created_at: 150,
-        to: 3,
-    };
+    let raise = RowEdit::Raise { key: key("t_1", "a"), created_at: 150, to: 3 };
     board.change(&[raise], Duration::from_secs(5)).unwrap();
     assert_eq!(test.cursor("t_1"), 3);
     assert_eq!(
@@ -183,11 +162,7 @@ fn columns_that_come_while_we_run_are_seen() {
     test.run(PINGS);
     test.run("UPDATE kanban_notify_subs SET delivery_mode = 'wake'");
     // The writer sees it first here.
-    let raise = RowEdit::Raise {
-        key: key("t_1", "a"),
-        created_at: 150,
-        to: 5,
-    };
+    let raise = RowEdit::Raise { key: key("t_1", "a"), created_at: 150, to: 5 };
     board.change(&[raise], Duration::from_secs(5)).unwrap();
     assert_eq!(test.int("SELECT last_ping_event_id FROM kanban_notify_subs"), Some(5));
     let pass = board.read(&tail(&Default::default())).unwrap();
@@ -204,15 +179,9 @@ fn a_file_put_in_the_place_of_the_board_is_noticed_before_anything_is_written() 
     drop(create(&other, SHAPE));
     let away = test.folder.path().join("away.db");
     std::fs::rename(&test.path, &away).unwrap();
-    assert!(matches!(
-        board.read(&tail(&Default::default())),
-        Err(StoreError::BoardMissing { .. })
-    ));
+    assert!(matches!(board.read(&tail(&Default::default())), Err(StoreError::BoardMissing { .. })));
     std::fs::rename(&other, &test.path).unwrap();
-    assert!(matches!(
-        board.try_change(&[]),
-        Err(StoreError::FileReplaced { .. })
-    ));
+    assert!(matches!(board.try_change(&[]), Err(StoreError::FileReplaced { .. })));
 }
 
 #[cfg(unix)]
@@ -230,10 +199,7 @@ fn a_board_that_cannot_be_written_is_read() {
     // For root, permissions are no hindrance; then there is nothing to see here.
     if !board.is_writable() {
         assert_eq!(board.read(&tail(&Default::default())).unwrap().events.len(), 1);
-        assert!(matches!(
-            board.try_change(&[]),
-            Err(StoreError::BoardReadOnly { .. })
-        ));
+        assert!(matches!(board.try_change(&[]), Err(StoreError::BoardReadOnly { .. })));
     }
     mode(0o644).unwrap();
     test.foreign.batch_execute("SELECT 1").unwrap();

@@ -30,37 +30,74 @@ fn the_tail_reads_the_kinds_that_matter_and_steps_over_the_rest() {
 #[test]
 fn a_limit_cuts_events_and_rows_and_says_so() {
     let mut test = TestBoard::new();
-    test.task("t_1");
-    for chat in ["a", "b", "c"] {
-        test.subscribe("t_1", chat, 0);
+    for task in ["t_1", "t_2", "t_3", "t_4", "t_5"] {
+        test.task(task);
+        test.subscribe(task, "a", 0);
     }
-    let events: Vec<i64> = (0..5).map(|_| test.event("t_1", "blocked")).collect();
+    let events = ["t_1", "t_2", "t_3", "t_4", "t_5"].map(|task| test.event(task, "blocked"));
     test.event("t_1", "heartbeat");
     let mut board = test.open();
     let mut mark = Mark::default();
     let mut seen = Vec::new();
+    let mut passes = 0;
     loop {
         let pass = board.read(&PassQuery { limit: 2, ..tail(&mark) }).unwrap();
         assert!(pass.events.len() <= 2);
         seen.extend(ids(&pass));
         mark = pass.next;
+        passes += 1;
         if !pass.more {
             break;
         }
     }
     assert_eq!(seen, events);
-    assert_eq!(mark.event, 6);
-    assert_eq!(mark.rowid, 3);
+    assert_eq!((mark.event, mark.rowid, passes), (6, 5, 3));
+}
+
+/// Law F3: a row is judged once, so whoever sees it has to see all that it has not been told.
+#[test]
+fn a_row_comes_with_everything_above_its_cursor() {
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    test.task("t_2");
+    let old = test.event("t_1", "completed");
+    let mut board = test.open();
+    let mark = board.read(&tail(&Mark::default())).unwrap().next;
+
+    // A row made after its event was read, as older releases make them: with cursor 0.
+    test.subscribe("t_1", "late", 0);
+    let pass = board.read(&tail(&mark)).unwrap();
+    assert_eq!((ids(&pass), chats(&pass)), (vec![old], vec!["late"]));
+
+    // A cut neither hides a later event of a task it shows nor leaves a gap before it.
+    let first = test.event("t_1", "blocked");
+    let other = test.event("t_2", "blocked");
+    let second = test.event("t_1", "gave_up");
+    test.subscribe("t_1", "ahead", second);
+    let pass = board.read(&PassQuery { limit: 1, ..tail(&pass.next) }).unwrap();
+    assert_eq!(ids(&pass), [old, first, second]);
+    assert_eq!((pass.more, pass.next.event), (true, first));
+    let pass = board.read(&PassQuery { limit: 9, ..tail(&pass.next) }).unwrap();
+    assert_eq!(ids(&pass), [old, first, other, second]);
+    assert_eq!((pass.more, pass.next.event), (false, second));
+}
+
+#[test]
+fn events_of_a_task_without_rows_have_no_gap_either() {
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    let events = [0, 1, 2].map(|_| test.event("t_1", "blocked"));
+    let mut board = test.open();
+    let pass = board.read(&PassQuery { limit: 1, ..tail(&Mark::default()) }).unwrap();
+    assert_eq!(ids(&pass), events);
+    assert_eq!(pass.next.event, events[0]);
 }
 
 #[test]
 fn a_board_that_was_empty_at_first_sight_loses_nothing() {
     let mut test = TestBoard::new();
     let mut board = test.open();
-    let first = PassQuery {
-        sweep_above: Some(0),
-        ..tail(&Mark::default())
-    };
+    let first = PassQuery { sweep_above: Some(0), ..tail(&Mark::default()) };
     let pass = board.read(&first).unwrap();
     assert_eq!(pass.next, Mark::default());
     test.task("t_1");
@@ -77,10 +114,7 @@ fn a_replaced_file_is_told_by_its_ids_and_by_its_events() {
     let mark = board.read(&tail(&Mark::default())).unwrap().next;
     assert_eq!(mark.event, 1);
 
-    let ahead = Mark {
-        event: 40,
-        ..mark.clone()
-    };
+    let ahead = Mark { event: 40, ..mark.clone() };
     let pass = board.read(&tail(&ahead)).unwrap();
     assert!(pass.replaced.unwrap().contains("highest event id is 1"));
     assert!(pass.events.is_empty());

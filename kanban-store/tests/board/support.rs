@@ -6,8 +6,11 @@ use std::{
 };
 
 use diesel::{
-    Connection, QueryableByName, RunQueryDsl, connection::SimpleConnection, sql_query,
-    sql_types::{BigInt, Nullable, Text}, sqlite::SqliteConnection,
+    Connection, QueryableByName, RunQueryDsl,
+    connection::SimpleConnection,
+    sql_query,
+    sql_types::{BigInt, Nullable, Text},
+    sqlite::SqliteConnection,
 };
 use kanban_store::board::{Board, Mark, PassQuery, PassRows, RowKey};
 
@@ -42,11 +45,7 @@ impl TestBoard {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kanban.db");
         let foreign = create(&path, ddl);
-        Self {
-            folder,
-            path,
-            foreign,
-        }
+        Self { folder, path, foreign }
     }
 
     pub fn open(&self) -> Board {
@@ -89,10 +88,8 @@ impl TestBoard {
     }
 
     pub fn cursor(&mut self, task: &str) -> i64 {
-        self.int(&format!(
-            "SELECT last_event_id FROM kanban_notify_subs WHERE task_id = '{task}'"
-        ))
-        .unwrap()
+        self.int(&format!("SELECT last_event_id FROM kanban_notify_subs WHERE task_id = '{task}'"))
+            .unwrap()
     }
 
     /// All DDL of the file, for comparing.
@@ -105,7 +102,9 @@ impl TestBoard {
 pub fn create(path: &Path, ddl: &str) -> SqliteConnection {
     let mut connection = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
     connection
-        .batch_execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;")
+        .batch_execute(
+            "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;",
+        )
         .unwrap();
     connection.batch_execute(ddl).unwrap();
     connection
@@ -134,11 +133,7 @@ pub fn key(task: &str, chat: &str) -> RowKey {
 }
 
 pub fn tail(after: &Mark) -> PassQuery {
-    PassQuery {
-        after: after.clone(),
-        limit: 100,
-        ..PassQuery::default()
-    }
+    PassQuery { after: after.clone(), limit: 100, ..PassQuery::default() }
 }
 
 pub fn ids(pass: &PassRows) -> Vec<i64> {

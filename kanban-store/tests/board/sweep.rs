@@ -17,10 +17,7 @@ fn first_sight_reads_no_history_and_everything_unseen() {
     test.subscribe("t_old", "a", old);
     test.subscribe("t_new", "a", 0);
     let mut board = test.open();
-    let first = PassQuery {
-        sweep_above: Some(0),
-        ..tail(&Mark::default())
-    };
+    let first = PassQuery { sweep_above: Some(0), ..tail(&Mark::default()) };
     let pass = board.read(&first).unwrap();
     assert_eq!(ids(&pass), [unseen]);
     assert_eq!(pass.next.event, 4);
@@ -30,10 +27,7 @@ fn first_sight_reads_no_history_and_everything_unseen() {
 
     // Swept again later: still unseen, since nobody raised the cursor. The tail comes after it.
     let later = test.event("t_old", "status");
-    let again = PassQuery {
-        sweep_above: Some(0),
-        ..tail(&pass.next)
-    };
+    let again = PassQuery { sweep_above: Some(0), ..tail(&pass.next) };
     assert_eq!(ids(&board.read(&again).unwrap()), [unseen, later]);
     assert_eq!(ids(&board.read(&tail(&pass.next)).unwrap()), [later]);
 }
@@ -41,29 +35,27 @@ fn first_sight_reads_no_history_and_everything_unseen() {
 #[test]
 fn a_cut_sweep_goes_on_where_it_was_cut() {
     let mut test = TestBoard::new();
-    test.task("t_1");
-    test.task("t_2");
-    test.subscribe("t_1", "a", 0);
-    test.subscribe("t_1", "b", 2);
-    test.subscribe("t_2", "a", 100);
+    let tasks = ["t_1", "t_2", "t_3", "t_4", "t_5"];
+    for task in tasks {
+        test.task(task);
+        test.subscribe(task, "a", 0);
+    }
+    test.task("t_told");
+    test.subscribe("t_told", "a", 100);
     let mut events = Vec::new();
-    for _ in 0..5 {
-        events.push(test.event("t_1", "blocked"));
-        test.event("t_2", "blocked");
+    for task in tasks {
+        events.push(test.event(task, "blocked"));
+        test.event("t_told", "blocked");
     }
     let mut board = test.open();
-    let mut wanted = PassQuery {
-        sweep_above: Some(0),
-        limit: 2,
-        ..tail(&Mark::default())
-    };
+    let mut wanted = PassQuery { sweep_above: Some(0), limit: 2, ..tail(&Mark::default()) };
     let mut swept = Vec::new();
     let mut late = None;
     loop {
         let pass = board.read(&wanted).unwrap();
         swept.extend(ids(&pass));
         // News between two parts of a sweep belong to the tail.
-        late.get_or_insert_with(|| test.event("t_1", "completed"));
+        late.get_or_insert_with(|| test.event("t_told", "completed"));
         wanted.after = pass.next;
         wanted.sweep_above = pass.sweep_from;
         if !pass.more {
@@ -89,10 +81,7 @@ fn a_hundred_thousand_caught_up_rows_are_swept() {
     );
     test.run("UPDATE kanban_notify_subs SET last_event_id = 0 WHERE rowid = 70000");
     let mut board = test.open();
-    let first = PassQuery {
-        sweep_above: Some(0),
-        ..tail(&Mark::default())
-    };
+    let first = PassQuery { sweep_above: Some(0), ..tail(&Mark::default()) };
     let start = std::time::Instant::now();
     let pass = board.read(&first).unwrap();
     println!("first sight of 100 000 rows: {:?}", start.elapsed());
@@ -102,10 +91,7 @@ fn a_hundred_thousand_caught_up_rows_are_swept() {
 
     let mut mark = pass.next;
     mark.rowid = 0;
-    let everything = PassQuery {
-        limit: 1_000_000,
-        ..tail(&mark)
-    };
+    let everything = PassQuery { limit: 1_000_000, ..tail(&mark) };
     let start = std::time::Instant::now();
     let pass = board.read(&everything).unwrap();
     println!("reading all of them: {:?}", start.elapsed());

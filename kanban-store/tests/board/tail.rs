@@ -71,10 +71,7 @@ fn few_rows_come_again_when_the_newest_of_many_goes() {
     test.run("COMMIT");
     let mut board = test.open();
     let mut mark = Mark::default();
-    let all = PassQuery {
-        limit: 2000,
-        ..tail(&mark)
-    };
+    let all = PassQuery { limit: 2000, ..tail(&mark) };
     mark = board.read(&all).unwrap().next;
     test.run("DELETE FROM kanban_notify_subs WHERE rowid >= 998");
     test.subscribe("t_1", "new", 0);

@@ -35,15 +35,9 @@ fn a_new_board_appears_complete_and_is_never_put_over_another() {
         folder: tempfile::tempdir().unwrap(),
     };
     assert_eq!(board.schema(), reference.schema());
-    assert_eq!(
-        board.text("SELECT journal_mode FROM pragma_journal_mode").as_deref(),
-        Some("wal")
-    );
+    assert_eq!(board.text("SELECT journal_mode FROM pragma_journal_mode").as_deref(), Some("wal"));
     drop(board);
-    assert_eq!(
-        files(path.parent().unwrap()).into_iter().collect::<Vec<_>>(),
-        ["kanban.db"]
-    );
+    assert_eq!(files(path.parent().unwrap()).into_iter().collect::<Vec<_>>(), ["kanban.db"]);
     assert!(matches!(create_board(&path), Err(StoreError::BoardExists { .. })));
     Board::open(&path).unwrap();
 }
@@ -83,10 +77,7 @@ fn a_task_is_made_and_completed_as_hermes_does_it() {
     let event = complete(&mut board, &id, &completion, 110).unwrap();
     let events = board.events(Some(&id), 0, 10).unwrap();
     assert_eq!((events[1].id, events[1].run), (event, Some(1)));
-    assert_eq!(
-        events[1].payload.as_deref(),
-        Some(r#"{"result_len": 19, "summary": "did it"}"#)
-    );
+    assert_eq!(events[1].payload.as_deref(), Some(r#"{"result_len": 19, "summary": "did it"}"#));
     assert_eq!(
         test.text("SELECT status || profile || outcome || summary FROM task_runs").as_deref(),
         Some("completedadacompleteddid it\nmore")
@@ -105,10 +96,7 @@ fn a_task_is_made_and_completed_as_hermes_does_it() {
     complete(&mut board, &silent, &Completion::default(), 121).unwrap();
     let events = board.events(Some(&silent), 0, 10).unwrap();
     assert_eq!(events[1].run, None);
-    assert_eq!(
-        events[1].payload.as_deref(),
-        Some(r#"{"result_len": 0, "summary": null}"#)
-    );
+    assert_eq!(events[1].payload.as_deref(), Some(r#"{"result_len": 0, "summary": null}"#));
     assert_eq!(board.tasks().unwrap().len(), 2);
 }
 
@@ -116,16 +104,10 @@ fn a_task_is_made_and_completed_as_hermes_does_it() {
 fn the_same_key_is_the_same_task() {
     let test = TestBoard::new();
     let mut board = test.open();
-    let keyed = NewTask {
-        idempotency_key: Some("k".into()),
-        ..new_task("one")
-    };
+    let keyed = NewTask { idempotency_key: Some("k".into()), ..new_task("one") };
     let id = create_task(&mut board, &keyed, 100).unwrap();
     assert_eq!(create_task(&mut board, &keyed, 101).unwrap(), id);
-    assert!(matches!(
-        create_task(&mut board, &new_task("  "), 100),
-        Err(StoreError::EmptyTitle)
-    ));
+    assert!(matches!(create_task(&mut board, &new_task("  "), 100), Err(StoreError::EmptyTitle)));
 }
 
 #[test]
@@ -215,10 +197,7 @@ fn a_subscription_starts_caught_up_and_is_filled_not_overwritten() {
         assert!(unsubscribe(&mut board, &new.key).unwrap());
         assert!(!unsubscribe(&mut board, &new.key).unwrap());
         new.key.task = "t_none".into();
-        assert!(matches!(
-            subscribe(&mut board, &new, 140),
-            Err(StoreError::UnknownTask { .. })
-        ));
+        assert!(matches!(subscribe(&mut board, &new, 140), Err(StoreError::UnknownTask { .. })));
     }
     // Keeps the helper used where only some features are on.
     let folder = tempfile::tempdir().unwrap();

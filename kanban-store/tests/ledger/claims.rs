@@ -171,10 +171,12 @@ fn cursors_are_remembered_until_they_are_raised() {
     owe(&port, vec![session("t_1", "a", &[]), session("t_2", "b", &[])]);
     let mut seen = session("t_1", "a", &[]);
     seen.seen = EventId(4);
+    seen.archived = Some(EventId(4));
     let mut gone = session("t_2", "b", &[]);
     gone.seen = EventId(4);
     let raises = record(&port, plan(BoardId(1), vec![seen, gone])).unwrap().raises;
-    assert_eq!(raises.len(), 2);
+    let archived: Vec<bool> = raises.iter().map(|raise| raise.archived).collect();
+    assert_eq!(archived, [true, false], "S3");
     assert_eq!(work(&port).raises, raises);
     let outcomes = [RowOutcome::Won, RowOutcome::Gone];
     let noted = raises.into_iter().zip(outcomes).collect();

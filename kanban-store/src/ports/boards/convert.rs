@@ -47,47 +47,33 @@ pub(super) fn pass(seen: PassRows) -> Pass {
             .collect(),
         next: Position {
             event: EventId(seen.next.event),
-            event_print: seen.next.event_print.map(|hash| EventPrint {
-                id: EventId(seen.next.event),
-                hash,
-            }),
+            event_print: seen
+                .next
+                .event_print
+                .map(|hash| EventPrint { id: EventId(seen.next.event), hash }),
             rowid: seen.next.rowid,
             row_print: seen.next.row_print,
         },
         more: seen.more,
         sweep_from: seen.sweep_from.map(EventId),
-        complete_above: i64::MAX,
+        // Every row comes with all its unseen events.
+        complete_above: i64::MIN,
         has_delivery_mode: seen.features.delivery_mode,
         newest: EventId(seen.newest),
-        spoilt: seen
-            .spoilt
-            .into_iter()
-            .map(|(name, why)| (name, Detail::new(&why)))
-            .collect(),
+        spoilt: seen.spoilt.into_iter().map(|(name, why)| (name, Detail::new(&why))).collect(),
         replaced: seen.replaced.as_deref().map(Detail::new),
     }
 }
 
 pub(super) fn row_edit(change: RowChange) -> RowEdit {
     match change {
-        RowChange::Raise {
-            key,
-            created_at,
-            to,
-        } => RowEdit::Raise {
-            key: row_key(key),
-            created_at: created_at.secs(),
-            to: to.0,
-        },
-        RowChange::Stamp { key, from, to } => RowEdit::Stamp {
-            key: row_key(key),
-            from,
-            to,
-        },
-        RowChange::Delete { key, created_at } => RowEdit::Delete {
-            key: row_key(key),
-            created_at: created_at.secs(),
-        },
+        RowChange::Raise { key, created_at, to } => {
+            RowEdit::Raise { key: row_key(key), created_at: created_at.secs(), to: to.0 }
+        }
+        RowChange::Stamp { key, from, to } => RowEdit::Stamp { key: row_key(key), from, to },
+        RowChange::Delete { key, created_at } => {
+            RowEdit::Delete { key: row_key(key), created_at: created_at.secs() }
+        }
     }
 }
 
@@ -101,11 +87,7 @@ pub(super) fn row_outcome(outcome: EditOutcome) -> RowOutcome {
 
 /// The store's error as the port says it.
 pub(super) fn port_error(operation: &'static str, error: StoreError) -> PortError {
-    PortError {
-        operation,
-        kind: kind(&error),
-        source: Box::new(error),
-    }
+    PortError { operation, kind: kind(&error), source: Box::new(error) }
 }
 
 /// Whether waiting helps.
@@ -166,21 +148,11 @@ fn row(row: SubscriptionRow) -> Row {
 }
 
 fn row_key(key: SubKey) -> RowKey {
-    RowKey {
-        task: key.task,
-        platform: key.platform,
-        chat: key.chat,
-        thread: key.thread,
-    }
+    RowKey { task: key.task, platform: key.platform, chat: key.chat, thread: key.thread }
 }
 
 fn sub_key(key: RowKey) -> SubKey {
-    SubKey {
-        task: key.task,
-        platform: key.platform,
-        chat: key.chat,
-        thread: key.thread,
-    }
+    SubKey { task: key.task, platform: key.platform, chat: key.chat, thread: key.thread }
 }
 
 #[cfg(test)]
@@ -191,11 +163,8 @@ mod tests {
     fn board_and_domain_name_the_same_kinds() {
         let domain: Vec<&str> = Kind::READ.iter().map(|(_, name)| *name).collect();
         assert_eq!(domain, crate::board::READ_KINDS);
-        let told: Vec<&str> = Kind::READ
-            .iter()
-            .filter(|(kind, _)| kind.pings())
-            .map(|(_, name)| *name)
-            .collect();
+        let told: Vec<&str> =
+            Kind::READ.iter().filter(|(kind, _)| kind.pings()).map(|(_, name)| *name).collect();
         assert_eq!(told, crate::board::TOLD_KINDS);
     }
 }

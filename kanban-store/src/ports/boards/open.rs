@@ -29,9 +29,7 @@ pub(super) fn open(shared: &Shared, path: &Path, slug: &str) -> Result<Opened, P
     let missing = || failed(StoreError::BoardMissing { path: path.into() });
     // Before SQLite sees it: under a second name the same file would get a second WAL.
     let file = FileId::of(path).ok_or_else(missing)?;
-    shared
-        .claim_file(path, file)
-        .map_err(|other| taken("is the same file as", &other))?;
+    shared.claim_file(path, file).map_err(|other| taken("is the same file as", &other))?;
     let mut board = Board::open(path).map_err(failed)?;
     if board.file() != file {
         return Err(failed(StoreError::FileReplaced { path: path.into() }));
@@ -58,19 +56,13 @@ fn identify(shared: &Shared, board: &mut Board, slug: &str) -> Result<BoardStart
         Ok(found.map(|hash| EventPrint { id, hash }))
     };
     let fingerprint = Fingerprint {
-        oldest: oldest.map(|(id, hash)| EventPrint {
-            id: EventId(id),
-            hash,
-        }),
+        oldest: oldest.map(|(id, hash)| EventPrint { id: EventId(id), hash }),
         sequence,
         has_delivery_mode,
         print_of: &mut print_of,
     };
     let start = shared.registrar.register(&path, slug, fingerprint)?;
-    Ok(BoardStart {
-        has_delivery_mode,
-        ..start
-    })
+    Ok(BoardStart { has_delivery_mode, ..start })
 }
 
 fn taken(how: &str, other: &Path) -> PortError {

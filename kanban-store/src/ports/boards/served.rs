@@ -24,6 +24,8 @@ use crate::{
 const WAL_BOUND_BYTES: u64 = 8 * 1024 * 1024;
 /// So long nobody else must have committed before we checkpoint.
 const QUIET: Duration = Duration::from_secs(3);
+/// Between two checkpoints of ours: our own commits alone do not call for one each.
+const AGAIN: Duration = Duration::from_secs(60);
 /// Slow boards are looked at, and every board's file is checked, at most this often.
 const SECOND: Duration = Duration::from_secs(1);
 /// News that nobody reacted to is told again after this long.
@@ -55,6 +57,10 @@ pub(super) struct Served {
     ladder: Option<Ladder>,
     look_at: Instant,
     check_at: Instant,
+    /// Something moved: look whether the path still leads to our file.
+    check_now: bool,
+    /// When we last made a checkpoint.
+    checkpoint_at: Option<Instant>,
     /// The data version at our last checkpoint.
     checkpointed: Option<i64>,
 }
@@ -70,18 +76,12 @@ impl Ladder {
     const LAST: Duration = Duration::from_millis(100);
 
     fn from(now: Instant) -> Self {
-        Self {
-            step: Self::FIRST,
-            at: now,
-        }
+        Self { step: Self::FIRST, at: now }
     }
 
     /// The next rung after a look at `now`; `None` at the top.
     fn climb(self, now: Instant) -> Option<Self> {
-        (self.step <= Self::LAST).then(|| Self {
-            at: now + self.step,
-            step: self.step * 2,
-        })
+        (self.step <= Self::LAST).then(|| Self { at: now + self.step, step: self.step * 2 })
     }
 }
 
@@ -89,11 +89,7 @@ impl Served {
     pub(super) fn new(mut board: Box<Board>, id: BoardId, pace: Pace) -> Result<Self, StoreError> {
         let now = Instant::now();
         let slow = *board.pace() != PollPace::Normal;
-        let poll = if slow {
-            pace.poll.max(SECOND)
-        } else {
-            pace.poll
-        };
+        let poll = if slow { pace.poll.max(SECOND) } else { pace.poll };
         Ok(Self {
             last: board.data_version()?,
             board,
@@ -109,6 +105,8 @@ impl Served {
             ladder: None,
             look_at: now + poll,
             check_at: now + SECOND,
+            check_now: false,
+            checkpoint_at: None,
             checkpointed: None,
         })
     }
@@ -124,7 +122,7 @@ impl Served {
 
     /// Somebody saw something move.
     pub(super) fn nudged(&mut self, now: Instant) {
-        self.check_at = now;
+        self.check_now = true;
         // On a rollback journal every look takes a lock that writers must wait for.
         if !self.slow {
             self.ladder = Some(Ladder::from(now));
@@ -168,8 +166,12 @@ impl Served {
 
     /// Does what is due.
     pub(super) fn turn(&mut self, now: Instant, shared: &Shared) -> Result<(), Lost> {
-        if now >= self.check_at {
-            self.check_at = now + SECOND;
+        if self.check_now || now >= self.check_at {
+            // Not moved by a nudge: the looks and the checks stay one wake-up.
+            if now >= self.check_at {
+                self.check_at = now + SECOND;
+            }
+            self.check_now = false;
             self.board.check_file().map_err(|error| self.lost(error))?;
         }
         let rung = self.ladder.take_if(|ladder| ladder.at <= now);
@@ -221,7 +223,8 @@ impl Served {
     }
 
     fn shorten_wal(&mut self, now: Instant) -> Result<(), StoreError> {
-        let quiet = self.foreign_at.is_none_or(|at| now >= at + QUIET);
+        let quiet = self.foreign_at.is_none_or(|at| now >= at + QUIET)
+            && self.checkpoint_at.is_none_or(|at| now >= at + AGAIN);
         // After a checkpoint the file keeps its size until it is written again from its start.
         if !quiet || self.checkpointed == Some(self.last) {
             return Ok(());
@@ -230,6 +233,7 @@ impl Served {
             return Ok(());
         }
         self.checkpointed = Some(self.last);
+        self.checkpoint_at = Some(now);
         match self.board.checkpoint() {
             Err(error) if !error.is_busy() => Err(error),
             _ => Ok(()),

@@ -62,12 +62,7 @@ impl Shared {
         pace: Pace,
         changes: stream::UnboundedSender<Change>,
     ) -> Self {
-        Self {
-            registrar,
-            pace,
-            changes,
-            table: Mutex::default(),
-        }
+        Self { registrar, pace, changes, table: Mutex::default() }
     }
 
     pub(super) fn send(&self, change: Change) {
@@ -87,11 +82,7 @@ impl Shared {
             degraded: Some(Detail::new("it is being opened")),
             slow: None,
         };
-        let entry = Entry {
-            status,
-            jobs,
-            thread: None,
-        };
+        let entry = Entry { status, jobs, thread: None };
         table.entries.insert(path.into(), entry);
         true
     }
@@ -131,11 +122,8 @@ impl Shared {
 
     pub(super) fn status(&self) -> Vec<BoardStatus> {
         let table = self.lock();
-        let mut all: Vec<BoardStatus> = table
-            .entries
-            .values()
-            .map(|entry| entry.status.clone())
-            .collect();
+        let mut all: Vec<BoardStatus> =
+            table.entries.values().map(|entry| entry.status.clone()).collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all
     }
@@ -184,11 +172,7 @@ impl Shared {
             if let Some(entry) = table.entries.get_mut(path) {
                 entry.status.degraded = Some(reason.clone());
             }
-            table
-                .ids
-                .iter()
-                .find(|(_, served)| *served == path)
-                .map(|(id, _)| *id)
+            table.ids.iter().find(|(_, served)| *served == path).map(|(id, _)| *id)
         };
         if let Some(id) = id {
             self.send(Change::Degraded(id, reason));
@@ -221,9 +205,7 @@ impl Shared {
 fn database_of(path: &Path) -> PathBuf {
     let name = path.file_name().and_then(|name| name.to_str());
     let base = name.and_then(|name| {
-        ["-wal", "-shm", "-journal"]
-            .iter()
-            .find_map(|suffix| name.strip_suffix(suffix))
+        ["-wal", "-shm", "-journal"].iter().find_map(|suffix| name.strip_suffix(suffix))
     });
     base.map_or_else(|| path.into(), |base| path.with_file_name(base))
 }

@@ -28,10 +28,7 @@ use crate::error::StoreError;
 /// What a board's thread is asked to do.
 pub(super) enum Job {
     Read(PassRequest, oneshot::Sender<Result<Pass, PortError>>),
-    Change(
-        Vec<RowChange>,
-        oneshot::Sender<Result<Vec<RowOutcome>, PortError>>,
-    ),
+    Change(Vec<RowChange>, oneshot::Sender<Result<Vec<RowOutcome>, PortError>>),
     Nudge,
     Stop,
 }
@@ -70,13 +67,7 @@ impl Worker {
         queue: Receiver<Job>,
     ) -> Self {
         let state = State::Closed(Closed::at_once(shared.pace.retry_first));
-        Self {
-            shared,
-            path,
-            slug: slug.to_owned(),
-            queue,
-            state,
-        }
+        Self { shared, path, slug: slug.to_owned(), queue, state }
     }
 
     pub(super) fn run(mut self) {
@@ -169,11 +160,8 @@ impl Worker {
                 }
             }
             Ok(Opened::ReadOnly(start)) => {
-                self.shared
-                    .set_status(&self.path, |status| status.id = Some(start.id));
-                let error = StoreError::BoardReadOnly {
-                    path: self.path.clone(),
-                };
+                self.shared.set_status(&self.path, |status| status.id = Some(start.id));
+                let error = StoreError::BoardReadOnly { path: self.path.clone() };
                 self.failed(now, &port_error("opening the board", error));
             }
             Err(error) => self.failed(now, &error),
@@ -193,11 +181,7 @@ impl Worker {
             error.source.downcast_ref::<StoreError>(),
             Some(StoreError::BoardMissing { .. } | StoreError::BoardEmpty { .. })
         );
-        let delay = if waits {
-            self.shared.pace.retry_first
-        } else {
-            closed.delay
-        };
+        let delay = if waits { self.shared.pace.retry_first } else { closed.delay };
         closed.retry_at = now + delay;
         closed.delay = (delay * 2).min(self.shared.pace.retry_most);
         let news = closed.reason.as_ref() != Some(&reason);
@@ -236,11 +220,7 @@ impl Worker {
             }
             Lost::Broken(error) => {
                 let reason = told(error.as_ref());
-                tracing::warn!(
-                    board.slug = self.slug,
-                    reason = reason.as_str(),
-                    "board is lost"
-                );
+                tracing::warn!(board.slug = self.slug, reason = reason.as_str(), "board is lost");
                 closed.retry_at = now + first;
                 closed.reason = Some(reason.clone());
                 self.shared.degrade(&self.path, reason);
@@ -258,12 +238,7 @@ impl Worker {
 impl Closed {
     fn at_once(delay: Duration) -> Self {
         let now = Instant::now();
-        Self {
-            tried_at: now,
-            retry_at: now,
-            delay,
-            reason: None,
-        }
+        Self { tried_at: now, retry_at: now, delay, reason: None }
     }
 
     fn hurry(&mut self) {

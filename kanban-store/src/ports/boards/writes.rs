@@ -48,12 +48,7 @@ pub(super) struct Tried {
 
 impl Writes {
     pub(super) fn new(patience: Duration) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            patience,
-            at: Instant::now(),
-            waiting_since: None,
-        }
+        Self { queue: VecDeque::new(), patience, at: Instant::now(), waiting_since: None }
     }
 
     /// When the next try is due; `None` when there is nothing to write.
@@ -68,9 +63,7 @@ impl Writes {
         now: Instant,
     ) {
         // A stamp races another notifier for a row that is minutes old at most: it goes at once.
-        let urgent = changes
-            .iter()
-            .any(|change| matches!(change, RowChange::Stamp { .. }));
+        let urgent = changes.iter().any(|change| matches!(change, RowChange::Stamp { .. }));
         if urgent && self.waiting_since.is_none() {
             self.at = now;
         }
@@ -82,7 +75,12 @@ impl Writes {
     }
 
     /// Tries one transaction with as much of the queue as it may hold.
-    pub(super) fn go(&mut self, board: &mut Board, now: Instant, foreign_at: Option<Instant>) -> Tried {
+    pub(super) fn go(
+        &mut self,
+        board: &mut Board,
+        now: Instant,
+        foreign_at: Option<Instant>,
+    ) -> Tried {
         let edits: Vec<RowEdit> = self
             .queue
             .iter()
@@ -97,10 +95,7 @@ impl Writes {
                     || foreign_at.is_some_and(|at| now.saturating_duration_since(at) < RECENT);
                 self.at = if crowded { now + TURN } else { now };
                 self.hand_out(outcomes.into_iter().map(row_outcome));
-                Tried {
-                    own_step,
-                    lost: None,
-                }
+                Tried { own_step, lost: None }
             }
             Ok(None) => {
                 let since = *self.waiting_since.get_or_insert(now);
@@ -117,10 +112,7 @@ impl Writes {
                 let text = told(&error);
                 let kind = kind(&error);
                 self.fail(text.as_str(), kind);
-                Tried {
-                    own_step: None,
-                    lost: Some(error),
-                }
+                Tried { own_step: None, lost: Some(error) }
             }
         }
     }

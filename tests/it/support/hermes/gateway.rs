@@ -223,6 +223,7 @@ impl Gateway {
                 "the gateway is not ready\n{}",
                 self.tail()
             );
+            // sleep: a starting process gives no signal.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

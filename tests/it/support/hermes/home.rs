@@ -3,13 +3,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tokio::process::Command;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::process::{free_port, living_in, signal};
 use super::{Board, Client, GatewayBuilder, Hermes, Ran};
+
+/// How many homes there may be at once: each stands for a Hermes that takes most of a core while it
+/// starts, and tests that wait for it should not wait for all the others too. A test that wants a
+/// second home drops its first, or two such tests would wait for each other.
+static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Semaphore::new((cores / 2).max(2))
+});
 
 /// What a home is made with. The defaults are those of a user's machine.
 #[derive(Debug)]
@@ -109,6 +118,7 @@ impl HomeBuilder {
 
     /// Writes the home and makes its default board with `hermes kanban init`.
     pub async fn build(self) -> Home {
+        let place = PLACES.acquire().await.expect("never closed");
         let root = tempfile::Builder::new()
             .prefix("hermes-home-")
             .tempdir()
@@ -129,6 +139,7 @@ impl HomeBuilder {
                 yaml,
                 server,
                 _root: root,
+                _place: place,
             }),
         };
         home.hermes(&["kanban", "init"]).await.success();
@@ -170,6 +181,7 @@ struct Inner {
     yaml: String,
     server: Server,
     _root: TempDir,
+    _place: SemaphorePermit<'static>,
 }
 
 impl Drop for Inner {

@@ -48,6 +48,7 @@ where
                 tokio::time::Instant::now() < end,
                 "{caller}: not within {within:?}: {what}"
             );
+            // sleep: another process gives no signal.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -278,6 +278,7 @@ impl Script {
                 }
             }
             if !rule.delay.is_zero() {
+                // sleep: the test asked for a slow model.
                 tokio::time::sleep(rule.delay).await;
             }
             answer = rule.answer;

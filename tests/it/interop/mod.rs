@@ -1,0 +1,65 @@
+//! The gateway beside the real hermes-agent 0.19.0, with nothing faked but the model.
+//!
+//! Every test starts the gateway as a process of its own (see [`ours`]) on a home that Hermes'
+//! commands made, and checks what came of it with Hermes' commands and its API server.
+
+mod ours;
+mod whole_loop;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::hermes::{Board, Client, Home, HomeBuilder, StubModel, Turn, require};
+use ours::Ours;
+
+/// Longer than anything takes that is not stuck, on a loaded machine too.
+const SOON: Duration = Duration::from_secs(60);
+
+/// The mark of a wake (law W9).
+const MARK: &str = "[kanban]";
+
+/// A model and a home; `None` where the package is not installed.
+async fn stage(make: impl FnOnce(HomeBuilder) -> HomeBuilder) -> Option<(StubModel, Home)> {
+    let hermes = require()?;
+    let stub = StubModel::start().await;
+    let home = make(hermes.home(&stub.url())).build().await;
+    Some((stub, home))
+}
+
+/// The turns of a session that are wakes.
+async fn wakes(client: &Client, session: &str) -> Vec<Turn> {
+    let mut turns = client.turns(session).await;
+    turns.retain(|turn| turn.user.contains(MARK));
+    turns
+}
+
+/// The only task of a board with this title.
+async fn task_titled(board: &Board, title: &str) -> String {
+    let mut tasks = tasks_by_title(board).await;
+    tasks.remove(title).unwrap_or_else(|| panic!("no task {title:?}"))
+}
+
+/// The ids of a board's tasks by their titles, which must be different.
+async fn tasks_by_title(board: &Board) -> BTreeMap<String, String> {
+    let list = board.list().await;
+    let pairs: Vec<_> = list.iter().map(|task| (text(task, "title"), text(task, "id"))).collect();
+    let count = pairs.len();
+    let tasks: BTreeMap<String, String> = pairs.into_iter().collect();
+    assert_eq!(tasks.len(), count, "two tasks have one title: {list:?}");
+    tasks
+}
+
+/// The newest event of a task.
+async fn newest_event(board: &Board, task: &str) -> i64 {
+    let shown = board.show(task).await;
+    let events = shown["events"].as_array().expect("events").clone();
+    let ids = events.iter().filter_map(|event| event["id"].as_i64());
+    ids.max().unwrap_or_else(|| panic!("no event ids: {shown}"))
+}
+
+#[track_caller]
+fn text(row: &Value, field: &str) -> String {
+    row[field].as_str().unwrap_or_else(|| panic!("no {field}: {row}")).to_owned()
+}

@@ -130,6 +130,9 @@ pub enum Life {
 }
 
 impl Life {
+    /// Every life.
+    pub const ALL: [Self; 4] = [Self::Offered, Self::Live, Self::Gone, Self::Released];
+
     /// Name in the ledger.
     pub fn name(self) -> &'static str {
         match self {
@@ -142,6 +145,19 @@ impl Life {
 
     /// From the name in the ledger.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Live, Self::Gone, Self::Released].into_iter().find(|life| life.name() == name)
+        Self::ALL.into_iter().find(|life| life.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_life_is_read_back_from_the_ledger() {
+        for life in Life::ALL {
+            assert_eq!(Life::parse(life.name()), Some(life));
+        }
+        assert_eq!(Life::parse("reborn"), None);
     }
 }

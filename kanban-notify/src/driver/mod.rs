@@ -139,9 +139,10 @@ impl Driver {
                     deadline = sleep(&self.ports, at);
                 }
                 () = deadline => return Ended::Cut { in_flight: self.engine.in_flight() },
-                done = self.tasks.select_next_some() => {
+                // Before the tasks: under load one of those is always ready.
+                () = &mut self.timer => {
                     drop(next);
-                    self.done(done);
+                    self.feed(Input::Tick);
                 }
                 change = next => match change {
                     Some(change) => {
@@ -156,9 +157,9 @@ impl Driver {
                         changes_open = false;
                     }
                 },
-                () = &mut self.timer => {
+                done = self.tasks.select_next_some() => {
                     drop(next);
-                    self.feed(Input::Tick);
+                    self.done(done);
                 }
             }
         }

@@ -191,6 +191,9 @@ fn json_list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     (!names.is_empty()).then(|| names.into_iter().collect::<serde_json::Value>().to_string())
 }
 
+/// How many events are worth one row, when a sweep is known to find many.
+const DENSE: i64 = 64;
+
 fn sweep(
     connection: &mut SqliteConnection,
     texts: &Texts,
@@ -200,8 +203,11 @@ fn sweep(
 ) -> QueryResult<Vec<RawEvent>> {
     let more = Bind::Int(limit.saturating_add(1));
     let (low, high) = (Bind::Int(above), Bind::Int(up_to));
-    // Both bounds are rough and cost two look-ups; they only choose the smaller side to start from.
-    if up_to.saturating_sub(above) < newest_rowid(connection)? {
+    // Both numbers are rough and cost two look-ups; they only choose the side to start from. Rows
+    // are gone through as a whole each time; events only until enough are found, which is soon
+    // in the later parts of a sweep that was cut.
+    let worth = if above > 0 { DENSE } else { 1 };
+    if up_to.saturating_sub(above) < newest_rowid(connection)?.saturating_mul(worth) {
         query::<EventColumns>(&texts.sweep_by_events, &[low, high, more]).load(connection)
     } else {
         query::<EventColumns>(&texts.sweep_by_rows, &[high, low, high, more]).load(connection)

@@ -130,6 +130,7 @@ fn decide_row(
         (None, None) => None,
     };
     let life = if stamp.is_some() { Life::Offered } else { Life::Live };
+    let unstamped = stamp.is_some();
     if let Some(to) = stamp {
         decision.stamps.push(RowChange::Stamp {
             key: row.key.clone(),
@@ -137,19 +138,19 @@ fn decide_row(
             to: Some(to),
         });
     }
+    // F3: judged once, when the copy is made.
+    let baseline = copy.map_or_else(|| baseline(row, events), |copy| copy.baseline);
     // An adopted row of a profile without a server is kept from being swallowed, and waits (law O6).
     let api = row.key.is_api_server();
     let channel = ownership::channel(&row.key.platform_name(), api, &profile);
     if !world.channels.contains_key(&channel) {
         *decision.unserved.entry((Why::NoServer, row.key.platform_name())).or_default() += 1;
-        if copy.is_none() || copy.is_some_and(|copy| copy.life != life) {
-            let seen = copy.map_or(row.cursor, |copy| copy.seen);
-            push_row(decision, row, profile, adopted, life, (row.cursor, seen), (Vec::new(), None));
+        if unstamped || copy.is_none_or(|copy| copy.life != life) {
+            let seen = copy.map_or(baseline, |copy| copy.seen);
+            push_row(decision, row, profile, adopted, life, (baseline, seen), (Vec::new(), None));
         }
         return;
     }
-    // F3: judged once, when the copy is made.
-    let baseline = copy.map_or_else(|| baseline(row, events), |copy| copy.baseline);
     let floor = match copy {
         // O3: whoever raised the cursor before our stamp held did not reach the session.
         Some(copy) if copy.life == Life::Offered => copy.seen.max(copy.baseline),
@@ -160,7 +161,11 @@ fn decide_row(
     let seen = seen.max(floor);
     // A sweep shows again what is planned already: nothing to write.
     let nothing_new = copy.is_some_and(|copy| {
-        copy.life == life && copy.seen == seen && row.cursor <= copy.settled && legs.is_empty()
+        !unstamped
+            && copy.life == life
+            && copy.seen == seen
+            && row.cursor <= copy.settled
+            && legs.is_empty()
     });
     if !nothing_new {
         let archived = events.iter().find(|event| event.kind == Kind::Archived);

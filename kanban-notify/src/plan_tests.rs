@@ -252,3 +252,34 @@ fn d10_a_leg_below_the_boards_cursor_is_closed_unsent() {
     assert_eq!(closes(None, Life::Offered, &leg), []);
     assert_eq!(closes(None, Life::Live, &leg), [LegState::Cancelled]);
 }
+
+#[test]
+fn o2_a_stamp_that_did_not_hold_is_tried_again() {
+    let row = row("api_server", "s", 0);
+    let mut copy = copy(&row, Life::Offered);
+    copy.seen = EventId(5);
+    let seen_before = pass(vec![event(5, Kind::Completed, 1)], vec![row]);
+    let decision = Fixture::new().decide(&seen_before, &[copy], &[]);
+    assert_eq!(decision.stamps.len(), 1);
+    assert_eq!(decision.plan.subscriptions.len(), 1, "the stamp is made after a plan");
+}
+
+#[test]
+fn o6_a_row_without_a_server_waits_and_its_history_stays_history() {
+    let mut theirs = row("api_server", "s", 0);
+    theirs.owner = Some("p9".into());
+    let history = event(1, Kind::Completed, 60);
+    let mut fixture = Fixture::new();
+    let first = fixture.decide(&pass(vec![history.clone()], vec![theirs.clone()]), &[], &[]);
+    assert_eq!(first.plan.subscriptions[0].baseline, EventId(1));
+    assert_eq!(legs(&first), []);
+    // The server appears: what is older than the row is not told then either.
+    fixture.world.channels.insert(ChannelName::api_server("p9"), Ability::default());
+    let mut copy = copy(&theirs, Life::Live);
+    copy.baseline = first.plan.subscriptions[0].baseline;
+    copy.seen = first.plan.subscriptions[0].seen;
+    theirs.owner = Some("kanban-gateway.p9".into());
+    let later = event(2, Kind::Blocked, 1);
+    let second = fixture.decide(&pass(vec![history, later], vec![theirs]), &[copy], &[]);
+    assert_eq!(legs(&second), [(2, LegKind::Wake, LegState::Planned)]);
+}

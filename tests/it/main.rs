@@ -1,5 +1,6 @@
 //! Whole flows over the real gateway.
 #![cfg(test)]
 
+mod behaviours;
 mod interop;
 mod support;

@@ -33,15 +33,11 @@ type Step = fn(&Workspace) -> Result<()>;
 
 const STATIC: [(&str, Step); 7] = [
     ("fmt", fmt::run),
-    ("deps --build", |workspace| {
-        deps::run(workspace, &deps::Options { build: true })
-    }),
+    ("deps --build", |workspace| deps::run(workspace, &deps::Options { build: true })),
     ("tidy", tidy::run),
     ("clippy", clippy::run),
     ("doc", doc::run),
-    ("migrations check", |workspace| {
-        migrations::run(workspace, &migrations::Action::CHECK)
-    }),
+    ("migrations check", |workspace| migrations::run(workspace, &migrations::Action::CHECK)),
     ("deny", deny::run),
 ];
 

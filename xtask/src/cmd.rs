@@ -13,9 +13,7 @@ pub fn cargo(workspace: &Workspace, line: &str) -> Command {
     // The Cargo that runs us, so that a chosen tool chain stays chosen.
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
-    command
-        .args(line.split_whitespace())
-        .current_dir(&workspace.root);
+    command.args(line.split_whitespace()).current_dir(&workspace.root);
     command
 }
 
@@ -23,9 +21,7 @@ pub fn cargo(workspace: &Workspace, line: &str) -> Command {
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     eprintln!("$ {shown}");
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` failed ({status})");
     }
@@ -35,9 +31,7 @@ pub fn run(command: &mut Command) -> Result<()> {
 /// Runs it silently and returns what it printed; a failure carries what it said about it.
 pub fn capture(command: &mut Command) -> Result<String> {
     let shown = show(command);
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("`{shown}` failed ({}): {}", output.status, said.trim());
@@ -48,12 +42,7 @@ pub fn capture(command: &mut Command) -> Result<String> {
 /// The command as a person would type it.
 pub fn show(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let mut words = vec![
-        program
-            .file_name()
-            .unwrap_or(program.as_os_str())
-            .to_string_lossy(),
-    ];
+    let mut words = vec![program.file_name().unwrap_or(program.as_os_str()).to_string_lossy()];
     words.extend(command.get_args().map(|word| word.to_string_lossy()));
     words.join(" ")
 }

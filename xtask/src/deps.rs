@@ -24,15 +24,8 @@ pub struct Options {
 /// whatever needs cmake or a system library to build.
 ///
 /// These names have no positive control, because no part of the workspace has them.
-const NOWHERE: [&str; 7] = [
-    "reqwest",
-    "rusqlite",
-    "sqlx",
-    "pq-sys",
-    "native-tls",
-    "openssl-sys",
-    "aws-lc-sys",
-];
+const NOWHERE: [&str; 7] =
+    ["reqwest", "rusqlite", "sqlx", "pq-sys", "native-tls", "openssl-sys", "aws-lc-sys"];
 
 /// Checks manifests, resolved trees and sources; with `--build` compiles each set alone.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -55,10 +48,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         }
         bail!("{} dependency rules are broken", problems.len());
     }
-    eprintln!(
-        "deps: {} trees, all manifests and gateway-bin's sources obey",
-        trees::RULES.len()
-    );
+    eprintln!("deps: {} trees, all manifests and gateway-bin's sources obey", trees::RULES.len());
     if options.build {
         build(workspace)?;
     }
@@ -74,9 +64,7 @@ fn build(workspace: &Workspace) -> Result<()> {
         let line = format!("test --quiet --doc {}", set.arguments());
         let (totals, passed) = test::stream(&mut cmd::cargo(workspace, &line))?;
         if !passed || totals.passed == 0 {
-            let FeatureSet {
-                package, features, ..
-            } = set;
+            let FeatureSet { package, features, .. } = set;
             bail!("the README of {package} has no example that works with [{features}] alone");
         }
     }
@@ -89,9 +77,5 @@ fn locked_names(workspace: &Workspace) -> Result<Vec<String>> {
         .current_dir(&workspace.root)
         .exec()
         .context("cargo metadata with dependencies")?;
-    Ok(metadata
-        .packages
-        .iter()
-        .map(|package| package.name.to_string())
-        .collect())
+    Ok(metadata.packages.iter().map(|package| package.name.to_string()).collect())
 }

@@ -40,9 +40,5 @@ impl FeatureSet {
 }
 
 const fn set(package: &'static str, features: &'static str, example: bool) -> FeatureSet {
-    FeatureSet {
-        package,
-        features,
-        example,
-    }
+    FeatureSet { package, features, example }
 }

@@ -69,11 +69,7 @@ fn folders(workspace: &Workspace) -> Result<Vec<String>> {
     let mut folders: Vec<String> = workspace
         .files()?
         .iter()
-        .filter_map(|path| {
-            path.strip_prefix(FOLDER)?
-                .strip_prefix('/')?
-                .split_once('/')
-        })
+        .filter_map(|path| path.strip_prefix(FOLDER)?.strip_prefix('/')?.split_once('/'))
         .map(|(folder, _)| folder.to_owned())
         .collect();
     folders.dedup();

@@ -35,10 +35,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         }
         prepared => prepared,
     };
-    let mut command = cmd::cargo(
-        workspace,
-        "test --workspace --all-features --no-fail-fast --",
-    );
+    let mut command = cmd::cargo(workspace, "test --workspace --all-features --no-fail-fast --");
     command.args(&options.filter);
     match &venv {
         Ok(venv) => {
@@ -66,10 +63,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
 pub fn stream(command: &mut Command) -> Result<(Totals, bool)> {
     let shown = cmd::show(command);
     eprintln!("$ {shown}");
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start cargo")?;
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let mut totals = Totals::default();
     if let Some(output) = child.stdout.take() {
         let mut output = BufReader::new(output);
@@ -82,9 +76,7 @@ pub fn stream(command: &mut Command) -> Result<(Totals, bool)> {
             line.clear();
         }
     }
-    let status = child
-        .wait()
-        .with_context(|| format!("waiting for `{shown}`"))?;
+    let status = child.wait().with_context(|| format!("waiting for `{shown}`"))?;
     Ok((totals, status.success()))
 }
 

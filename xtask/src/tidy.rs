@@ -21,21 +21,13 @@ pub struct Problem {
 impl Problem {
     /// About a whole file, or one that is missing.
     pub fn file(path: &str, what: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line: None,
-            what: what.into(),
-        }
+        Self { path: path.to_owned(), line: None, what: what.into() }
     }
 
     /// About one line; `index` counts from 0, as `enumerate` does.
     pub fn line(path: &str, index: usize, what: impl Into<String>) -> Self {
         let line = Some(index.saturating_add(1));
-        Self {
-            path: path.to_owned(),
-            line,
-            what: what.into(),
-        }
+        Self { path: path.to_owned(), line, what: what.into() }
     }
 }
 
@@ -54,10 +46,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         }
     }
     for member in &workspace.members {
-        let path = workspace
-            .relative(member.manifest_path.as_std_path())
-            .display()
-            .to_string();
+        let path = workspace.relative(member.manifest_path.as_std_path()).display().to_string();
         if let Some(content) = workspace.text(&path)? {
             problems.extend(manifest::check(&path, &content)?);
         }

@@ -1,3 +1,7 @@
 //! What the tests stand on.
 
+pub mod cards;
 pub mod hermes;
+pub mod push;
+pub mod wait;
+pub mod world;

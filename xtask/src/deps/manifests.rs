@@ -19,20 +19,9 @@ const EDGES: [(&str, &[&str]); 6] = [
     ("kanban-notify", &[]),
     ("kanban-store", &["kanban-notify"]),
     ("gateway-adapters", &["kanban-notify"]),
-    (
-        "gateway-bin",
-        &["kanban-notify", "kanban-store", "gateway-adapters"],
-    ),
+    ("gateway-bin", &["kanban-notify", "kanban-store", "gateway-adapters"]),
     ("xtask", &["kanban-store"]),
-    (
-        "tests",
-        &[
-            "kanban-notify",
-            "kanban-store",
-            "gateway-adapters",
-            "gateway-bin",
-        ],
-    ),
+    ("tests", &["kanban-notify", "kanban-store", "gateway-adapters", "gateway-bin"]),
 ];
 
 /// Crates that only their owners may name; `testers` may as dev-dependencies, for stubs.
@@ -43,41 +32,13 @@ const OWNED: [Owned; 8] = [
         // Another writer's hand on a board: a lock that is held, a row that no command of ours writes.
         testers: &["gateway-bin", "tests"],
     },
-    Owned {
-        name: "diesel_migrations",
-        owners: &["kanban-store"],
-        testers: &[],
-    },
-    Owned {
-        name: "libsqlite3-sys",
-        owners: &["kanban-store"],
-        testers: &[],
-    },
-    Owned {
-        name: "hyper",
-        owners: &["gateway-adapters"],
-        testers: &["tests"],
-    },
-    Owned {
-        name: "hyper-util",
-        owners: &["gateway-adapters"],
-        testers: &["tests"],
-    },
-    Owned {
-        name: "hyper-rustls",
-        owners: &["gateway-adapters"],
-        testers: &["tests"],
-    },
-    Owned {
-        name: "rustls",
-        owners: &["gateway-adapters"],
-        testers: &["tests"],
-    },
-    Owned {
-        name: "anyhow",
-        owners: &["gateway-bin", "xtask"],
-        testers: &[],
-    },
+    Owned { name: "diesel_migrations", owners: &["kanban-store"], testers: &[] },
+    Owned { name: "libsqlite3-sys", owners: &["kanban-store"], testers: &[] },
+    Owned { name: "hyper", owners: &["gateway-adapters"], testers: &["tests"] },
+    Owned { name: "hyper-util", owners: &["gateway-adapters"], testers: &["tests"] },
+    Owned { name: "hyper-rustls", owners: &["gateway-adapters"], testers: &["tests"] },
+    Owned { name: "rustls", owners: &["gateway-adapters"], testers: &["tests"] },
+    Owned { name: "anyhow", owners: &["gateway-bin", "xtask"], testers: &[] },
 ];
 
 struct Owned {
@@ -125,10 +86,7 @@ impl<'a> From<&'a Dependency> for Need<'a> {
 
 fn check_edges(member: &Member<'_>, members: &[Member<'_>]) -> Vec<String> {
     let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == member.name) else {
-        return vec![format!(
-            "member {} has no line in the table of edges",
-            member.name
-        )];
+        return vec![format!("member {} has no line in the table of edges", member.name)];
     };
     let mut problems = Vec::new();
     for need in &member.needs {
@@ -137,10 +95,7 @@ fn check_edges(member: &Member<'_>, members: &[Member<'_>]) -> Vec<String> {
             problems.push(format!("{} may not depend on {}", member.name, need.name));
         }
         if member.name == "tests" && !need.dev {
-            problems.push(format!(
-                "tests names {} outside its dev-dependencies",
-                need.name
-            ));
+            problems.push(format!("tests names {} outside its dev-dependencies", need.name));
         }
         if member.name == "kanban-store" && need.name == "kanban-notify" {
             problems.extend(check_port_edge(member, need));
@@ -161,9 +116,7 @@ fn check_port_edge(store: &Member<'_>, need: &Need<'_>) -> Vec<String> {
             item.split(['/', '?']).next() == Some("kanban-notify")
         });
         if makes_edge && *feature != "notify-ports" {
-            problems.push(format!(
-                "kanban-store's feature {feature} turns on kanban-notify"
-            ));
+            problems.push(format!("kanban-store's feature {feature} turns on kanban-notify"));
         }
         if *feature == "default" && turns_on.contains(&"notify-ports") {
             problems.push("kanban-store turns on notify-ports by default".to_owned());
@@ -180,10 +133,7 @@ fn check_owned(member: &Member<'_>) -> Vec<String> {
         };
         let tester = need.dev && owned.testers.contains(&member.name);
         if !tester && !owned.owners.contains(&member.name) {
-            problems.push(format!(
-                "{} names {}, which is not its own",
-                member.name, need.name
-            ));
+            problems.push(format!("{} names {}, which is not its own", member.name, need.name));
         }
     }
     problems
@@ -194,14 +144,8 @@ fn check_table(members: &[Member<'_>]) -> Vec<String> {
     let find = |name: &str| members.iter().find(|member| member.name == name);
     let mut problems = Vec::new();
     for (name, allowed) in EDGES {
-        for name in allowed
-            .iter()
-            .chain([&name])
-            .filter(|name| find(name).is_none())
-        {
-            problems.push(format!(
-                "the table of edges names {name}, which is no member"
-            ));
+        for name in allowed.iter().chain([&name]).filter(|name| find(name).is_none()) {
+            problems.push(format!("the table of edges names {name}, which is no member"));
         }
     }
     for owned in &OWNED {
@@ -221,16 +165,8 @@ mod tests {
     use super::*;
 
     fn member<'a>(name: &'a str, needs: &[(&'a str, bool)]) -> Member<'a> {
-        let needs = needs.iter().map(|&(name, dev)| Need {
-            name,
-            dev,
-            optional: false,
-        });
-        Member {
-            name,
-            needs: needs.collect(),
-            features: Vec::new(),
-        }
+        let needs = needs.iter().map(|&(name, dev)| Need { name, dev, optional: false });
+        Member { name, needs: needs.collect(), features: Vec::new() }
     }
 
     fn others() -> Vec<Member<'static>> {
@@ -255,10 +191,7 @@ mod tests {
 
     #[test]
     fn a_member_without_a_line_is_found() {
-        assert_eq!(
-            check_edges(&member("kanban-extra", &[]), &others()).len(),
-            1
-        );
+        assert_eq!(check_edges(&member("kanban-extra", &[]), &others()).len(), 1);
     }
 
     #[test]
@@ -270,36 +203,20 @@ mod tests {
     #[test]
     fn the_port_edge_is_optional_and_under_its_feature() {
         let mut store = member("kanban-store", &[]);
-        store.needs = vec![Need {
-            name: "kanban-notify",
-            dev: false,
-            optional: true,
-        }];
+        store.needs = vec![Need { name: "kanban-notify", dev: false, optional: true }];
         store.features = vec![("notify-ports", vec!["dep:kanban-notify"])];
         assert!(check_edges(&store, &others()).is_empty());
         store.features.push(("board", vec!["kanban-notify?/mock"]));
-        store
-            .features
-            .push(("default", vec!["board", "notify-ports"]));
+        store.features.push(("default", vec!["board", "notify-ports"]));
         assert_eq!(check_edges(&store, &others()).len(), 2);
-        store.needs = vec![Need {
-            name: "kanban-notify",
-            dev: false,
-            optional: false,
-        }];
+        store.needs = vec![Need { name: "kanban-notify", dev: false, optional: false }];
         assert_eq!(check_edges(&store, &others()).len(), 3);
     }
 
     #[test]
     fn a_crate_of_somebody_else_is_found() {
-        assert_eq!(
-            check_owned(&member("gateway-bin", &[("diesel", false)])).len(),
-            1
-        );
-        assert_eq!(
-            check_owned(&member("kanban-store", &[("anyhow", true)])).len(),
-            1
-        );
+        assert_eq!(check_owned(&member("gateway-bin", &[("diesel", false)])).len(), 1);
+        assert_eq!(check_owned(&member("kanban-store", &[("anyhow", true)])).len(), 1);
         assert_eq!(check_owned(&member("tests", &[("hyper", false)])).len(), 1);
         assert!(check_owned(&member("tests", &[("hyper", true)])).is_empty());
     }

@@ -67,20 +67,14 @@ mod tests {
 
     #[test]
     fn commands_do_not_name_the_store() {
-        assert_eq!(
-            check_file("cli/status.rs", "use kanban_store::board;").len(),
-            1
-        );
+        assert_eq!(check_file("cli/status.rs", "use kanban_store::board;").len(), 1);
         assert_eq!(check_file("main.rs", "kanban_store::open()").len(), 1);
         assert!(check_file("ops/status.rs", "use kanban_store::board;").is_empty());
     }
 
     #[test]
     fn only_wiring_names_the_adapters() {
-        assert_eq!(
-            check_file("ops/once.rs", "use gateway_adapters::api_server;").len(),
-            1
-        );
+        assert_eq!(check_file("ops/once.rs", "use gateway_adapters::api_server;").len(), 1);
         assert!(check_file("ops/listen.rs", "use gateway_adapters::receiver;").is_empty());
         assert!(check_file("wiring.rs", "use gateway_adapters::api_server;").is_empty());
     }
@@ -89,10 +83,7 @@ mod tests {
     fn only_wiring_joins_the_store_and_the_ports() {
         let both = "use kanban_notify::ports::Events; use kanban_store::board;";
         assert_eq!(check_file("lib.rs", both).len(), 1);
-        assert_eq!(
-            check_file("lib.rs", "use kanban_store::ports::Board;").len(),
-            1
-        );
+        assert_eq!(check_file("lib.rs", "use kanban_store::ports::Board;").len(), 1);
         assert!(check_file("wiring.rs", both).is_empty());
     }
 

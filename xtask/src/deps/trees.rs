@@ -16,98 +16,25 @@ pub struct Rule {
 
 /// One line for each member and feature set.
 pub const RULES: [Rule; 12] = [
-    rule(
-        "kanban-notify",
-        "",
-        &["sha2", "futures-util"],
-        &[MEMBERS, SQL, NET, MOCKS],
-    ),
-    rule(
-        "kanban-notify",
-        "mock",
-        &["sha2", "mockall"],
-        &[MEMBERS, SQL, NET],
-    ),
-    rule(
-        "kanban-store",
-        "board",
-        &["diesel", "libsqlite3-sys"],
-        &[MEMBERS, DOMAIN, NET, MOCKS],
-    ),
-    rule(
-        "kanban-store",
-        "write",
-        &["diesel", "libsqlite3-sys"],
-        &[MEMBERS, DOMAIN, NET, MOCKS],
-    ),
-    rule(
-        "kanban-store",
-        "ledger",
-        &["diesel_migrations"],
-        &[MEMBERS, DOMAIN, NET, MOCKS],
-    ),
-    rule(
-        "kanban-store",
-        "notify-ports",
-        &["diesel", "kanban-notify"],
-        &[MEMBERS, NET, MOCKS],
-    ),
-    rule(
-        "gateway-adapters",
-        "http",
-        &["hyper", "rustls"],
-        &[MEMBERS, SQL, MOCKS],
-    ),
-    rule(
-        "gateway-adapters",
-        "api_server",
-        &["hyper", "kanban-notify"],
-        &[MEMBERS, SQL, MOCKS],
-    ),
-    rule(
-        "gateway-adapters",
-        "console",
-        &["kanban-notify"],
-        &[MEMBERS, SQL, MOCKS],
-    ),
-    rule(
-        "gateway-adapters",
-        "test-support",
-        &["hyper", "tokio"],
-        &[MEMBERS, SQL, MOCKS],
-    ),
-    rule(
-        "gateway-bin",
-        "",
-        &["kanban-store", "gateway-adapters", "kanban-notify"],
-        &[MOCKS],
-    ),
-    rule(
-        "xtask",
-        "",
-        &["anyhow"],
-        &[NET, MOCKS, &["gateway-adapters", "gateway-bin", "tests"]],
-    ),
+    rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
+    rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
+    rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
+    rule("kanban-store", "write", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
+    rule("kanban-store", "ledger", &["diesel_migrations"], &[MEMBERS, DOMAIN, NET, MOCKS]),
+    rule("kanban-store", "notify-ports", &["diesel", "kanban-notify"], &[MEMBERS, NET, MOCKS]),
+    rule("gateway-adapters", "http", &["hyper", "rustls"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "api_server", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "console", &["kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "test-support", &["hyper", "tokio"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-bin", "", &["kanban-store", "gateway-adapters", "kanban-notify"], &[MOCKS]),
+    rule("xtask", "", &["anyhow"], &[NET, MOCKS, &["gateway-adapters", "gateway-bin", "tests"]]),
 ];
 
 /// Members that no library may pull in. (A member is in its own tree: that is not counted.)
-const MEMBERS: &[&str] = &[
-    "gateway-bin",
-    "kanban-store",
-    "gateway-adapters",
-    "xtask",
-    "tests",
-];
+const MEMBERS: &[&str] = &["gateway-bin", "kanban-store", "gateway-adapters", "xtask", "tests"];
 const DOMAIN: &[&str] = &["kanban-notify"];
 const SQL: &[&str] = &["diesel", "diesel_migrations", "libsqlite3-sys"];
-const NET: &[&str] = &[
-    "hyper",
-    "hyper-util",
-    "hyper-rustls",
-    "rustls",
-    "http",
-    "tokio",
-];
+const NET: &[&str] = &["hyper", "hyper-util", "hyper-rustls", "rustls", "http", "tokio"];
 const MOCKS: &[&str] = &["mockall"];
 
 /// The names of everything in the tree, the member first.
@@ -127,23 +54,14 @@ pub fn resolve(workspace: &Workspace, rule: &Rule) -> Result<Vec<String>> {
 
 /// Compares one resolved tree with its rule.
 pub fn check(rule: &Rule, resolved: &[String]) -> Vec<String> {
-    let Rule {
-        package,
-        features,
-        holds,
-        lacks,
-    } = rule;
+    let Rule { package, features, holds, lacks } = rule;
     let is_there = |name: &str| resolved.iter().any(|resolved| resolved == name);
     let mut problems = Vec::new();
     if resolved.first().map(String::as_str) != Some(package) {
-        problems.push(format!(
-            "the tree of {package} [{features}] does not begin with it"
-        ));
+        problems.push(format!("the tree of {package} [{features}] does not begin with it"));
     }
     for name in holds.iter().filter(|name| !is_there(name)) {
-        problems.push(format!(
-            "{package} [{features}] lacks {name}: is the check still right?"
-        ));
+        problems.push(format!("{package} [{features}] lacks {name}: is the check still right?"));
     }
     for name in lacks.iter().flat_map(|group| group.iter()) {
         if name != package && is_there(name) {
@@ -166,10 +84,7 @@ pub fn check_names(locked: &[String]) -> Vec<String> {
         .collect();
     unknown.sort_unstable();
     unknown.dedup();
-    unknown
-        .iter()
-        .map(|name| format!("a rule names {name}, which no package is called"))
-        .collect()
+    unknown.iter().map(|name| format!("a rule names {name}, which no package is called")).collect()
 }
 
 const fn rule(
@@ -178,21 +93,12 @@ const fn rule(
     holds: &'static [&'static str],
     lacks: &'static [&'static [&'static str]],
 ) -> Rule {
-    Rule {
-        package,
-        features,
-        holds,
-        lacks,
-    }
+    Rule { package, features, holds, lacks }
 }
 
 /// The first word of each line of `cargo tree --prefix none --format {p}`.
 fn names(printed: &str) -> Vec<String> {
-    printed
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
-        .collect()
+    printed.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -211,10 +117,7 @@ mod tests {
     #[test]
     fn a_forbidden_package_is_found() {
         let tree = names("kanban-store v0.1.0\ndiesel v2.3.14\nhyper v1.12.0\n");
-        assert_eq!(
-            check(&STORE, &tree),
-            ["kanban-store [board] pulls in hyper"]
-        );
+        assert_eq!(check(&STORE, &tree), ["kanban-store [board] pulls in hyper"]);
     }
 
     #[test]
@@ -224,19 +127,10 @@ mod tests {
 
     #[test]
     fn a_misspelt_name_is_found() {
-        let locked: Vec<String> = [MEMBERS, DOMAIN, SQL, NET, MOCKS]
-            .concat()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let locked: Vec<String> =
+            [MEMBERS, DOMAIN, SQL, NET, MOCKS].concat().iter().map(ToString::to_string).collect();
         let unknown = check_names(&locked);
-        assert!(
-            unknown.iter().any(|problem| problem.contains("sha2")),
-            "{unknown:?}"
-        );
-        assert!(
-            !unknown.iter().any(|problem| problem.contains(" diesel,")),
-            "{unknown:?}"
-        );
+        assert!(unknown.iter().any(|problem| problem.contains("sha2")), "{unknown:?}");
+        assert!(!unknown.iter().any(|problem| problem.contains(" diesel,")), "{unknown:?}");
     }
 }

@@ -8,24 +8,14 @@ use kanban_store::ledger;
 
 /// Runs what the ledger has not had, and says what that was.
 pub fn run(path: &Path) -> Result<()> {
-    report(
-        "ran",
-        &ledger::migrate_file(path).context("running migrations")?,
-    );
+    report("ran", &ledger::migrate_file(path).context("running migrations")?);
     Ok(())
 }
 
 /// Reverts the last migration and runs it again.
 pub fn redo(path: &Path) -> Result<()> {
-    ensure!(
-        path.is_file(),
-        "{} is not there: nothing to redo",
-        path.display()
-    );
-    report(
-        "redid",
-        &ledger::redo_file(path).context("redoing the last migration")?,
-    );
+    ensure!(path.is_file(), "{} is not there: nothing to redo", path.display());
+    report("redid", &ledger::redo_file(path).context("redoing the last migration")?);
     Ok(())
 }
 
@@ -42,10 +32,7 @@ pub fn check(scratch: &Path, folders: &[String], schema: &Path, write: bool) -> 
 
 fn up_down_up(path: &Path, folders: &[String]) -> Result<()> {
     let ran = ledger::migrate_file(path).context("up")?;
-    ensure!(
-        !ran.is_empty(),
-        "no migration ran: is the embedded set empty?"
-    );
+    ensure!(!ran.is_empty(), "no migration ran: is the embedded set empty?");
     ensure!(
         ran.len() == folders.len(),
         "{} migrations are embedded and {} are in the folder: is the build stale?",
@@ -57,17 +44,11 @@ fn up_down_up(path: &Path, folders: &[String]) -> Result<()> {
 
     ledger::revert_all_file(path).context("down")?;
     let left = ledger::schema_dump(path).context("the schema after down")?;
-    ensure!(
-        left.trim().is_empty(),
-        "the down scripts leave this behind:\n{left}"
-    );
+    ensure!(left.trim().is_empty(), "the down scripts leave this behind:\n{left}");
 
     ledger::migrate_file(path).context("up again")?;
     let second = ledger::schema_dump(path).context("the schema after the second up")?;
-    ensure!(
-        first == second,
-        "up, down, up differs; first:\n{first}\nthen:\n{second}"
-    );
+    ensure!(first == second, "up, down, up differs; first:\n{first}\nthen:\n{second}");
     report("checked", &ran);
     Ok(())
 }

@@ -11,9 +11,7 @@ pub fn make(migrations: &Path, name: &str) -> Result<PathBuf> {
     if !is_name(name) {
         bail!("`{name}` is no name: lower-case letters, digits and underscores, as in `add_lane`");
     }
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .context("the clock is before 1970")?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     let folder = migrations.join(format!("{}_{name}", stamp(now.as_secs())));
     fs::create_dir_all(migrations).with_context(|| migrations.display().to_string())?;
     fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -34,9 +32,7 @@ const DOWN: &str = "\
 
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Seconds since 1970 as `YYYYMMDDhhmmss` in UTC.

@@ -14,13 +14,7 @@ pub const VARIABLE: &str = "KANBAN_GATEWAY_HERMES_VENV";
 const VERSION: &str = "0.19.0";
 
 /// The interpreters to try; the plain name first, because it is the one people look after.
-const PYTHONS: [&str; 5] = [
-    "python3",
-    "python3.13",
-    "python3.12",
-    "python3.11",
-    "python",
-];
+const PYTHONS: [&str; 5] = ["python3", "python3.13", "python3.12", "python3.11", "python"];
 
 /// What the package declares as `Requires-Python`.
 const MINORS: std::ops::RangeInclusive<u32> = 11..=13;
@@ -31,8 +25,7 @@ pub fn prepare(target: &Path) -> Result<PathBuf> {
     let venv = target.join(format!("hermes-venv-{VERSION}"));
     // Two runs at once would build into the same folder.
     let lock = fs::File::create(target.join(format!("hermes-venv-{VERSION}.lock")))?;
-    lock.lock()
-        .context("waiting for another run that makes the environment")?;
+    lock.lock().context("waiting for another run that makes the environment")?;
     if !is_whole(&venv) {
         make(&venv)?;
     }
@@ -60,19 +53,9 @@ fn make(venv: &Path) -> Result<()> {
     }
     cmd::capture(Command::new(python).args(["-m", "venv"]).arg(venv))?;
     let package = format!("hermes-agent=={VERSION}");
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ];
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     // Its API server wants aiohttp, which the package declares only for its chat platforms.
-    cmd::capture(
-        Command::new(interpreter(venv))
-            .args(pip)
-            .args([&package, "aiohttp"]),
-    )?;
+    cmd::capture(Command::new(interpreter(venv)).args(pip).args([&package, "aiohttp"]))?;
     let unfinished = marker(venv).with_extension("part");
     fs::write(&unfinished, format!("{package}\n"))?;
     fs::rename(unfinished, marker(venv))?;
@@ -100,9 +83,7 @@ fn find_python() -> Result<&'static str> {
 
 fn is_supported(version: &str) -> bool {
     match version.split_whitespace().collect::<Vec<_>>().as_slice() {
-        ["3", minor] => minor
-            .parse()
-            .is_ok_and(|minor: u32| MINORS.contains(&minor)),
+        ["3", minor] => minor.parse().is_ok_and(|minor: u32| MINORS.contains(&minor)),
         _ => false,
     }
 }

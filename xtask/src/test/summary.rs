@@ -37,16 +37,9 @@ impl Totals {
 
     /// The line that ends a run.
     pub fn line(&self, filtered_is_skipped: bool) -> String {
-        let left_out = if filtered_is_skipped {
-            self.filtered
-        } else {
-            0
-        };
+        let left_out = if filtered_is_skipped { self.filtered } else { 0 };
         let skipped = self.ignored.saturating_add(left_out);
-        format!(
-            "{} passed, {} failed, {skipped} skipped",
-            self.passed, self.failed
-        )
+        format!("{} passed, {} failed, {skipped} skipped", self.passed, self.failed)
     }
 }
 
@@ -68,12 +61,7 @@ mod tests {
         ] {
             totals.add(line);
         }
-        let wanted = Totals {
-            passed: 7,
-            failed: 2,
-            ignored: 1,
-            filtered: 2,
-        };
+        let wanted = Totals { passed: 7, failed: 2, ignored: 1, filtered: 2 };
         assert_eq!(totals, wanted);
         assert_eq!(totals.line(true), "7 passed, 2 failed, 3 skipped");
         assert_eq!(totals.line(false), "7 passed, 2 failed, 1 skipped");

@@ -41,11 +41,7 @@ fn migrations(files: &[String]) -> Vec<Problem> {
                 if !is_migration(folder) {
                     problems.push(Problem::file(path, "is not in a folder `<digits>_<name>`"));
                 }
-                let other = if *file == "up.sql" {
-                    "down.sql"
-                } else {
-                    "up.sql"
-                };
+                let other = if *file == "up.sql" { "down.sql" } else { "up.sql" };
                 let pair = format!("{MIGRATIONS}{backend}/{folder}/{other}");
                 if !files.contains(&pair) {
                     problems.push(Problem::file(&pair, "is missing"));
@@ -64,9 +60,7 @@ fn is_migration(folder: &str) -> bool {
     !digits.is_empty()
         && digits.chars().all(|c| c.is_ascii_digit())
         && !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 #[cfg(test)]
@@ -74,10 +68,8 @@ mod tests {
     use super::*;
 
     fn sqlite(paths: &[&str]) -> Vec<Problem> {
-        let paths: Vec<String> = paths
-            .iter()
-            .map(|path| format!("{MIGRATIONS}sqlite/{path}"))
-            .collect();
+        let paths: Vec<String> =
+            paths.iter().map(|path| format!("{MIGRATIONS}sqlite/{path}")).collect();
         migrations(&paths)
     }
 
@@ -97,10 +89,7 @@ mod tests {
     #[test]
     fn a_migration_is_named_by_time_and_words() {
         assert_eq!(sqlite(&["first/up.sql", "first/down.sql"]).len(), 2);
-        assert_eq!(
-            sqlite(&["20260101_First/up.sql", "20260101_First/down.sql"]).len(),
-            2
-        );
+        assert_eq!(sqlite(&["20260101_First/up.sql", "20260101_First/down.sql"]).len(), 2);
     }
 
     #[test]

@@ -83,17 +83,12 @@ fn block_comment(rest: &str) -> usize {
 
 /// `r"…"`, `r#"…"#` and so on, with a `b` or `c` in front or not.
 fn raw_string(rest: &str) -> Option<usize> {
-    let after = rest
-        .strip_prefix(['b', 'c'])
-        .unwrap_or(rest)
-        .strip_prefix('r')?;
+    let after = rest.strip_prefix(['b', 'c']).unwrap_or(rest).strip_prefix('r')?;
     let hashes = after.chars().take_while(|c| *c == '#').count();
     let body = after.trim_start_matches('#').strip_prefix('"')?;
     let close = format!("\"{}", "#".repeat(hashes));
     let opened = rest.len().saturating_sub(body.len());
-    let closed = body
-        .find(&close)
-        .map_or(body.len(), |at| at.saturating_add(close.len()));
+    let closed = body.find(&close).map_or(body.len(), |at| at.saturating_add(close.len()));
     Some(opened.saturating_add(closed))
 }
 

@@ -13,11 +13,7 @@ pub fn check(path: &str, content: &str) -> Result<Vec<Problem>> {
         .and_then(toml::Value::as_bool)
         .unwrap_or(false);
     let missing = "does not take the shared lints: `[lints] workspace = true`";
-    Ok(if inherits {
-        Vec::new()
-    } else {
-        vec![Problem::file(path, missing)]
-    })
+    Ok(if inherits { Vec::new() } else { vec![Problem::file(path, missing)] })
 }
 
 #[cfg(test)]
@@ -26,22 +22,8 @@ mod tests {
 
     #[test]
     fn shared_lints_must_be_taken() {
-        assert!(
-            check("a/Cargo.toml", "[lints]\nworkspace = true\n")
-                .unwrap()
-                .is_empty()
-        );
-        assert_eq!(
-            check("a/Cargo.toml", "[package]\nname = \"a\"\n")
-                .unwrap()
-                .len(),
-            1
-        );
-        assert_eq!(
-            check("a/Cargo.toml", "[lints]\nworkspace = false\n")
-                .unwrap()
-                .len(),
-            1
-        );
+        assert!(check("a/Cargo.toml", "[lints]\nworkspace = true\n").unwrap().is_empty());
+        assert_eq!(check("a/Cargo.toml", "[package]\nname = \"a\"\n").unwrap().len(), 1);
+        assert_eq!(check("a/Cargo.toml", "[lints]\nworkspace = false\n").unwrap().len(), 1);
     }
 }

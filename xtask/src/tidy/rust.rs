@@ -51,21 +51,11 @@ fn opening(path: &str, content: &str) -> Option<Problem> {
         .map(str::trim)
         .take_while(|line| !line.is_empty())
         .collect();
-    let ends = paragraph
-        .last()
-        .map(|line| line.trim_end_matches(['`', ')', '*', '"']));
+    let ends = paragraph.last().map(|line| line.trim_end_matches(['`', ')', '*', '"']));
     match ends {
         Some(line) if line.ends_with(['.', '!', '?', ':']) => None,
-        Some(_) => Some(Problem::line(
-            path,
-            0,
-            "opens with a `//!` that is no sentence",
-        )),
-        None => Some(Problem::line(
-            path,
-            0,
-            "does not open with a `//!` sentence",
-        )),
+        Some(_) => Some(Problem::line(path, 0, "opens with a `//!` that is no sentence")),
+        None => Some(Problem::line(path, 0, "does not open with a `//!` sentence")),
     }
 }
 
@@ -83,14 +73,8 @@ fn attributes(path: &str, code: &str) -> Vec<Problem> {
         let attribute = attribute.get(..closing(attribute)).unwrap_or(attribute);
         let words = attribute.replace(' ', "");
         if words.contains("[allow(") || words.contains(",allow(") {
-            let index = code
-                .get(..start)
-                .map_or(0, |before| before.matches('\n').count());
-            problems.push(Problem::line(
-                path,
-                index,
-                "allows a lint: `expect` it, with a reason",
-            ));
+            let index = code.get(..start).map_or(0, |before| before.matches('\n').count());
+            problems.push(Problem::line(path, index, "allows a lint: `expect` it, with a reason"));
         }
     }
     problems
@@ -116,36 +100,24 @@ fn unsafe_code(path: &str, code: &str) -> Vec<Problem> {
     if path == UNSAFE {
         return Vec::new();
     }
-    lines_with(
-        path,
-        code,
-        "is unsafe, outside the one file that may be",
-        |line| lexer::has_word(line, "unsafe"),
-    )
+    lines_with(path, code, "is unsafe, outside the one file that may be", |line| {
+        lexer::has_word(line, "unsafe")
+    })
 }
 
 fn board_files(path: &str, code: &str) -> Vec<Problem> {
     if !path.starts_with(BOARD) || path == BOARD_FILES {
         return Vec::new();
     }
-    lines_with(
-        path,
-        before_tests(code),
-        "opens a file beside SQLite",
-        |line| {
-            OPENING.iter().any(|name| lexer::has_word(line, name)) || line.contains("std::fs::{")
-        },
-    )
+    lines_with(path, before_tests(code), "opens a file beside SQLite", |line| {
+        OPENING.iter().any(|name| lexer::has_word(line, name)) || line.contains("std::fs::{")
+    })
 }
 
 /// A test that sleeps is slow when it passes and fails on a slow machine.
 fn sleeping(path: &str, content: &str, code: &str) -> Vec<Problem> {
     let is_test = path.starts_with("tests/") || path.contains("/tests/");
-    let from = if is_test {
-        0
-    } else {
-        before_tests(code).lines().count()
-    };
+    let from = if is_test { 0 } else { before_tests(code).lines().count() };
     let mut problems = Vec::new();
     let mut marked = false;
     let mut paused = false;
@@ -172,8 +144,7 @@ fn before_tests(code: &str) -> &str {
 
 fn lines_with(path: &str, code: &str, what: &str, is_bad: impl Fn(&str) -> bool) -> Vec<Problem> {
     let bad = code.lines().enumerate().filter(|(_, line)| is_bad(line));
-    bad.map(|(index, _)| Problem::line(path, index, what))
-        .collect()
+    bad.map(|(index, _)| Problem::line(path, index, what)).collect()
 }
 
 #[cfg(test)]
@@ -182,10 +153,7 @@ mod tests {
 
     /// The lines with a problem, for a file whose first line is in order.
     fn lines(path: &str, body: &str) -> Vec<Option<usize>> {
-        check(path, &format!("//! A file.\n{body}"))
-            .iter()
-            .map(|problem| problem.line)
-            .collect()
+        check(path, &format!("//! A file.\n{body}")).iter().map(|problem| problem.line).collect()
     }
 
     #[test]
@@ -228,40 +196,21 @@ mod tests {
 
     #[test]
     fn a_file_opened_beside_sqlite_is_found() {
-        let bad = [
-            "std::fs::File::open(p)",
-            "OpenOptions::new()",
-            "fs::read(p)",
-            "fs::copy(p, q)",
-        ];
-        for body in bad
-            .into_iter()
-            .chain(["fs::read_to_string(p)", "use std::fs::{self, read};"])
-        {
-            assert_eq!(
-                lines("kanban-store/src/board/a.rs", body).len(),
-                1,
-                "{body}"
-            );
+        let bad = ["std::fs::File::open(p)", "OpenOptions::new()", "fs::read(p)", "fs::copy(p, q)"];
+        for body in bad.into_iter().chain(["fs::read_to_string(p)", "use std::fs::{self, read};"]) {
+            assert_eq!(lines("kanban-store/src/board/a.rs", body).len(), 1, "{body}");
             assert!(lines(BOARD_FILES, body).is_empty());
             assert!(lines("kanban-store/src/ledger/a.rs", body).is_empty());
         }
         assert!(
-            lines(
-                "kanban-store/src/board/a.rs",
-                "fs::metadata(p); fs::read_dir(p)"
-            )
-            .is_empty()
+            lines("kanban-store/src/board/a.rs", "fs::metadata(p); fs::read_dir(p)").is_empty()
         );
     }
 
     #[test]
     fn a_sleeping_test_is_found() {
         assert_eq!(lines("tests/it/a.rs", "thread::sleep(d);\n"), [Some(2)]);
-        assert_eq!(
-            lines("a/tests/it/a.rs", "time::sleep(d).await;\n"),
-            [Some(2)]
-        );
+        assert_eq!(lines("a/tests/it/a.rs", "time::sleep(d).await;\n"), [Some(2)]);
         let unit = "fn f() { sleep(d); }\n#[cfg(test)]\nmod tests {\n    fn t() { sleep(d); }\n}\n";
         assert_eq!(lines("a/src/a.rs", unit), [Some(5)]);
     }
@@ -277,11 +226,7 @@ mod tests {
     #[test]
     fn a_sleep_with_a_reason_passes() {
         assert!(
-            lines(
-                "tests/it/a.rs",
-                "// sleep: the child has no signal.\nsleep(d);\n"
-            )
-            .is_empty()
+            lines("tests/it/a.rs", "// sleep: the child has no signal.\nsleep(d);\n").is_empty()
         );
         assert!(lines("tests/it/a.rs", "sleep(d); // sleep: as above.\n").is_empty());
     }

@@ -6,10 +6,7 @@ use super::Problem;
 pub fn is_ours(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     path.starts_with(".ci/")
-        || matches!(
-            name.rsplit_once('.'),
-            Some((_, "rs" | "toml" | "md" | "sql" | "sh" | "py"))
-        )
+        || matches!(name.rsplit_once('.'), Some((_, "rs" | "toml" | "md" | "sql" | "sh" | "py")))
 }
 
 /// White space, the end of the file, and words that mean something on one machine only.
@@ -23,11 +20,7 @@ pub fn check(path: &str, content: &str) -> Vec<Problem> {
             problems.push(Problem::line(path, index, "has a tab"));
         }
         if let Some(word) = FOREIGN.iter().find(|word| names(line, word)) {
-            problems.push(Problem::line(
-                path,
-                index,
-                format!("names `{word}`: of one machine"),
-            ));
+            problems.push(Problem::line(path, index, format!("names `{word}`: of one machine")));
         }
     }
     if !content.is_empty() && !content.ends_with('\n') {
@@ -36,14 +29,9 @@ pub fn check(path: &str, content: &str) -> Vec<Problem> {
     problems
 }
 
-/// Split, so that this file does not hold what it looks for.
-const FOREIGN: [&str; 5] = [
-    concat!("/ro", "ot/"),
-    concat!("/wo", "rk/"),
-    concat!("/Us", "ers/"),
-    concat!(".lib", "rary"),
-    concat!("sub", "agent"),
-];
+/// Home folders: a path that begins in one is true on one machine only. Written in parts, so that this
+/// file does not hold what it looks for.
+const FOREIGN: [&str; 3] = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 /// An absolute path counts where it begins: the same letters inside a longer path do not.
 fn names(line: &str, word: &str) -> bool {
@@ -62,15 +50,8 @@ mod tests {
 
     #[test]
     fn white_space_at_the_end_of_a_line_is_found() {
-        assert_eq!(
-            check("a.md", "x \n"),
-            [Problem::line("a.md", 0, "has white space at its end")]
-        );
-        assert_eq!(
-            check("a.rs", "x\r\n").len(),
-            0,
-            "lines() takes the whole line break"
-        );
+        assert_eq!(check("a.md", "x \n"), [Problem::line("a.md", 0, "has white space at its end")]);
+        assert_eq!(check("a.rs", "x\r\n").len(), 0, "lines() takes the whole line break");
         assert!(check("a.md", "x\n\ty\n").is_empty());
     }
 
@@ -90,7 +71,7 @@ mod tests {
         for word in FOREIGN {
             assert_eq!(check("a.md", &format!("see {word}x\n")).len(), 1, "{word}");
         }
-        assert!(check("a.md", &format!("~/home{}x\n", FOREIGN[1])).is_empty());
+        assert!(check("a.md", &format!("~/x{}y\n", FOREIGN[1])).is_empty());
     }
 
     #[test]

@@ -1,0 +1,143 @@
+//! A board in the hands of a test: what Hermes' commands would write, and what is in the rows.
+
+use std::path::{Path, PathBuf};
+
+use diesel::{
+    Connection as _, SqliteConnection, connection::SimpleConnection as _,
+};
+use kanban_store::{
+    board::{Board, RowKey, SubscriptionRow},
+    write::{self, Blocked, Completion, NewSubscription, NewTask},
+};
+
+/// Unix seconds.
+pub fn now() -> i64 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    i64::try_from(since.as_secs()).unwrap()
+}
+
+/// One board.
+#[derive(Clone, Debug)]
+pub struct Cards {
+    path: PathBuf,
+}
+
+impl Cards {
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn open(&self) -> Board {
+        Board::open(&self.path).unwrap()
+    }
+
+    /// A task that "writer" works on.
+    pub fn task(&self, title: &str) -> String {
+        self.task_of(title, None)
+    }
+
+    /// A task that was made in a session.
+    pub fn task_of(&self, title: &str, session: Option<&str>) -> String {
+        self.task_at(title, session, now())
+    }
+
+    pub fn task_at(&self, title: &str, session: Option<&str>, now: i64) -> String {
+        let new = NewTask {
+            title: title.to_owned(),
+            assignee: Some("writer".to_owned()),
+            session_id: session.map(str::to_owned),
+            ..NewTask::default()
+        };
+        write::create_task(&mut self.open(), &new, now).unwrap()
+    }
+
+    /// A row without an owner, as a tool call in an API session makes it.
+    pub fn subscribe(&self, task: &str, platform: &str, chat: &str) -> RowKey {
+        self.subscribe_as(task, platform, chat, None)
+    }
+
+    pub fn subscribe_as(
+        &self,
+        task: &str,
+        platform: &str,
+        chat: &str,
+        owner: Option<&str>,
+    ) -> RowKey {
+        let key = RowKey {
+            task: task.to_owned(),
+            platform: platform.to_owned(),
+            chat: chat.to_owned(),
+            thread: String::new(),
+        };
+        let owner = owner.map(str::to_owned);
+        let new = NewSubscription { key: key.clone(), user: None, owner, mode: None };
+        assert!(write::subscribe(&mut self.open(), &new, now()).unwrap());
+        key
+    }
+
+    pub fn unsubscribe(&self, key: &RowKey) {
+        assert!(write::unsubscribe(&mut self.open(), key).unwrap());
+    }
+
+    /// A new task and a session that asked for it.
+    pub fn asked(&self, title: &str, session: &str) -> (String, RowKey) {
+        let task = self.task(title);
+        let row = self.subscribe(&task, "api_server", session);
+        (task, row)
+    }
+
+    /// Answers the id of the event.
+    pub fn complete(&self, task: &str, summary: &str) -> i64 {
+        self.complete_at(task, summary, now())
+    }
+
+    pub fn complete_at(&self, task: &str, summary: &str, now: i64) -> i64 {
+        let completion = Completion { result: None, summary: Some(summary.to_owned()) };
+        write::complete(&mut self.open(), task, &completion, now).unwrap()
+    }
+
+    /// Answers the id of the event.
+    pub fn block(&self, task: &str, reason: &str) -> i64 {
+        match write::block(&mut self.open(), task, Some(reason), None, now()).unwrap() {
+            Blocked::Blocked(event) | Blocked::Loop(event) => event,
+        }
+    }
+
+    /// What no command of ours writes.
+    pub fn sql(&self, statements: &str) {
+        connect(&self.path).batch_execute(statements).unwrap();
+    }
+
+    pub fn row(&self, key: &RowKey) -> Option<SubscriptionRow> {
+        self.rows().into_iter().find(|row| row.key == *key)
+    }
+
+    pub fn rows(&self) -> Vec<SubscriptionRow> {
+        let (rows, spoilt) = self.open().subscriptions(0, 100_000).unwrap();
+        assert!(spoilt.is_empty(), "{spoilt:?}");
+        rows
+    }
+
+    /// `last_event_id` of a row that is there.
+    pub fn cursor(&self, key: &RowKey) -> i64 {
+        self.row(key).map(|row| row.cursor).unwrap()
+    }
+
+    /// Whether nothing of the row's task is above its cursor that anybody is told of.
+    pub fn is_caught_up(&self, key: &RowKey) -> bool {
+        let cursor = self.cursor(key);
+        let above = self.open().events(Some(&key.task), cursor, usize::MAX).unwrap();
+        above.iter().all(|event| event.kind == "created")
+    }
+}
+
+/// A second writer's connection.
+pub fn connect(path: &Path) -> SqliteConnection {
+    let mut connection = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+    connection.batch_execute("PRAGMA busy_timeout = 10000").unwrap();
+    connection
+}

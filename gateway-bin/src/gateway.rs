@@ -1,6 +1,9 @@
 //! The life of a gateway: build, start, stop.
 
-use std::sync::Arc;
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
 
 use kanban_notify::{
     driver::{Ended, Until},
@@ -27,7 +30,7 @@ pub struct Options {
     /// Another clock, for tests on simulated time.
     pub clock: Option<Arc<dyn Clock>>,
     /// Where console messages go; standard output otherwise.
-    pub console: Option<gateway_adapters::console::Writer>,
+    pub console: Option<Arc<Mutex<dyn Write + Send>>>,
 }
 
 /// A gateway that is ready to start.
@@ -53,7 +56,7 @@ pub enum StartError {
     Ledger(#[source] kanban_store::StoreError),
     /// A channel cannot be made from its configuration.
     #[error("a channel cannot be set up")]
-    Channel(#[source] gateway_adapters::AdapterError),
+    Channel(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Boards cannot be looked for.
     #[error("boards cannot be found")]
     Boards(#[source] kanban_store::StoreError),

@@ -93,7 +93,7 @@ pub(crate) fn join(
 
     let generation = Arc::new(AtomicU8::new(0));
     let maker = ChannelMaker {
-        client: HttpClient::new(&HttpClientConfig::default()).map_err(StartError::Channel)?,
+        client: HttpClient::new(&HttpClientConfig::default()).map_err(no_channel)?,
         config: config.clone(),
         extra: options.channels,
         console: console(&config, options.console)?,
@@ -187,7 +187,11 @@ fn console(
         Some(writer) => Console::to(name, writer),
         None => Console::stdout(name),
     };
-    Ok(Some(Arc::new(console.map_err(StartError::Channel)?)))
+    Ok(Some(Arc::new(console.map_err(no_channel)?)))
+}
+
+fn no_channel(error: gateway_adapters::AdapterError) -> StartError {
+    StartError::Channel(Box::new(error))
 }
 
 /// Makes channels of what Hermes and the configuration name.
@@ -218,8 +222,7 @@ impl ChannelMaker {
                 model: server.model,
                 limits,
             };
-            let channel =
-                ApiServer::new(self.client.clone(), config).map_err(StartError::Channel)?;
+            let channel = ApiServer::new(self.client.clone(), config).map_err(no_channel)?;
             // The key cache lives 300 s and in memory: only the history tells for sure (law W6).
             let ability = Ability { deduplicates: false, readable: true };
             made.insert(name, (ability, Arc::new(channel)));
@@ -322,7 +325,7 @@ pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
 /// The world at this moment, for commands that only look.
 pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
     let maker = ChannelMaker {
-        client: HttpClient::new(&HttpClientConfig::default()).map_err(StartError::Channel)?,
+        client: HttpClient::new(&HttpClientConfig::default()).map_err(no_channel)?,
         config: config.clone(),
         extra: Vec::new(),
         console: console(config, None)?,

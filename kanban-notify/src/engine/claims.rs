@@ -175,7 +175,7 @@ impl Engine {
         if let Some(state) = self.lanes.get_mut(&lane) {
             match settlement.verdict {
                 "busy" | "unreachable" => state.soft = state.soft.saturating_add(1),
-                "failed_turn" => state.failed_reference = Some(reference),
+                "failed_turn" | "retryable" => state.failed_reference = Some(reference),
                 _ if delivered => {
                     state.soft = 0;
                     state.failed_reference = None;

@@ -211,7 +211,7 @@ pub(super) struct LaneState {
     pub(super) busy_since: Option<Timestamp>,
     /// Looks before a wake that failed or saw a running turn, in a row.
     pub(super) looks: u32,
-    /// The reference of the last wake whose turn is known to have failed: its open row means nothing.
+    /// The reference of the last wake that is known to have failed: what it left open means nothing.
     pub(super) failed_reference: Option<String>,
     /// Attempts in a row that had no effect and were no failure.
     pub(super) soft: u32,

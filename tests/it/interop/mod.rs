@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::hermes::{Board, Client, Home, HomeBuilder, StubModel, Turn, require};
+use crate::support::hermes::{Board, Client, Home, HomeBuilder, StubModel, Turn, Writer, require};
 use ours::Ours;
 
 /// Longer than anything takes that is not stuck, on a loaded machine too.
@@ -51,12 +51,18 @@ async fn tasks_by_title(board: &Board) -> BTreeMap<String, String> {
     tasks
 }
 
-/// The newest event of a task.
-async fn newest_event(board: &Board, task: &str) -> i64 {
-    let shown = board.show(task).await;
-    let events = shown["events"].as_array().expect("events").clone();
-    let ids = events.iter().filter_map(|event| event["id"].as_i64());
-    ids.max().unwrap_or_else(|| panic!("no event ids: {shown}"))
+/// Every subscription's cursor is at its task's newest event, as Hermes' own functions see the file.
+async fn cursors_are_at_the_end(board: &Board) {
+    let mut reader = Writer::start(board).await;
+    let rows = reader.query(
+        "SELECT s.task_id, s.chat_id, s.last_event_id AS cursor, max(e.id) AS newest FROM \
+         kanban_notify_subs s JOIN task_events e ON e.task_id = s.task_id GROUP BY s.rowid",
+        Value::Null,
+    );
+    for row in rows.await {
+        assert_eq!(row["cursor"], row["newest"], "{row}");
+    }
+    reader.stop().await;
 }
 
 #[track_caller]

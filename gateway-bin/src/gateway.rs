@@ -97,20 +97,20 @@ impl Gateway {
 
     /// Begins to deliver, on the runtime of the caller, until it is stopped.
     pub fn start(self) -> Running {
-        self.start_until(|_| Until::Stopped)
+        self.start_until(Until::Stopped)
     }
 
     /// Begins to deliver and ends when nothing is due any more.
     pub fn start_once(self) -> Running {
-        self.start_until(|boards| Until::Idle { boards })
+        let opened = self.supervisor.opened();
+        self.start_until(Until::Idle { opened })
     }
 
-    fn start_until(self, until: impl FnOnce(usize) -> Until) -> Running {
+    fn start_until(self, until: Until) -> Running {
         let Self { parts, supervisor, clock } = self;
         let boards = supervisor.boards();
         let (stop, stopped) = oneshot::channel();
         let grace = parts.grace;
-        let until = until(boards);
         let driver = parts.driver();
         let driver = tokio::spawn(async move {
             let stopped = async {

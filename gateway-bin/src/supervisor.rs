@@ -34,13 +34,15 @@ pub(crate) struct Found {
 }
 
 /// What is done with boards here.
-pub(crate) trait BoardsInService: Send {
+pub(crate) trait BoardsInService: Send + Sync {
     /// Serves one more board; false when it is served already.
     fn add(&self, found: &Found) -> std::io::Result<bool>;
     /// Serves a board no more.
     fn remove(&self, path: &Path);
     /// Tells the engine of another world.
     fn announce(&self, world: World);
+    /// How many boards could be opened; `None` while some have not been tried yet.
+    fn opened(&self) -> Option<usize>;
     /// A board's folder may have changed.
     fn nudge(&self, path: &Path);
 }
@@ -56,7 +58,7 @@ pub(crate) struct Supervisor {
     pub(crate) config: Config,
     pub(crate) env: Env,
     pub(crate) policy: Policy,
-    pub(crate) boards: Box<dyn BoardsInService>,
+    pub(crate) boards: Arc<dyn BoardsInService>,
     pub(crate) folders: FolderWatch,
     pub(crate) watch: WorldWatch,
     pub(crate) world: World,
@@ -92,6 +94,12 @@ impl Supervisor {
     /// How many boards are in service.
     pub(crate) fn boards(&self) -> usize {
         self.served.len()
+    }
+
+    /// Asks how many boards could be opened.
+    pub(crate) fn opened(&self) -> Arc<dyn Fn() -> Option<usize> + Send + Sync> {
+        let boards = Arc::clone(&self.boards);
+        Arc::new(move || boards.opened())
     }
 
     /// Says how Hermes and we share the work.

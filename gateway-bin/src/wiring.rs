@@ -141,8 +141,8 @@ pub(crate) fn join(
 }
 
 /// What the supervisor does with the set of boards.
-fn boards_of(boards: BoardSet) -> Box<dyn crate::supervisor::BoardsInService> {
-    Box::new(boards)
+fn boards_of(boards: BoardSet) -> Arc<dyn crate::supervisor::BoardsInService> {
+    Arc::new(boards)
 }
 
 impl crate::supervisor::BoardsInService for BoardSet {
@@ -156,6 +156,15 @@ impl crate::supervisor::BoardsInService for BoardSet {
 
     fn announce(&self, world: World) {
         BoardSet::announce(self, Change::World(world));
+    }
+
+    fn opened(&self) -> Option<usize> {
+        let all = self.status();
+        let tried = all.iter().all(|board| board.id.is_some() || board.degraded.is_some());
+        tried.then(|| {
+            let open = all.iter().filter(|board| board.id.is_some() && board.degraded.is_none());
+            open.count()
+        })
     }
 
     fn nudge(&self, path: &std::path::Path) {

@@ -3,7 +3,7 @@
 mod ledger;
 mod log;
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt, StreamExt,
@@ -44,14 +44,14 @@ pub struct Ports {
 }
 
 /// When a run ends by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum Until {
     /// Only when it is stopped.
     Stopped,
-    /// When so many boards were opened, or found unusable, and nothing is due any more.
+    /// When every board was tried and nothing is due any more.
     Idle {
-        /// How many boards to wait for.
-        boards: usize,
+        /// How many boards could be opened; `None` while some are still being tried.
+        opened: Arc<dyn Fn() -> Option<usize> + Send + Sync>,
     },
 }
 
@@ -76,7 +76,7 @@ pub struct Driver {
     tasks: FuturesUnordered<BoxFuture<'static, Done>>,
     ledger: LedgerQueue,
     timer: Fuse<BoxFuture<'static, ()>>,
-    boards_seen: usize,
+    opened: BTreeSet<BoardId>,
 }
 
 /// What a task leaves: an input, or nothing but the end of a ledger operation.
@@ -100,7 +100,7 @@ impl Driver {
             tasks: FuturesUnordered::new(),
             ledger: LedgerQueue::default(),
             timer: never(),
-            boards_seen: 0,
+            opened: BTreeSet::new(),
         }
     }
 
@@ -121,10 +121,10 @@ impl Driver {
             if stop.is_terminated() && self.is_drained() && !self.engine.owes_cursors() {
                 return Ended::Drained;
             }
-            if let Until::Idle { boards } = until
-                && self.boards_seen >= boards
+            if let Until::Idle { opened } = &until
                 && self.is_drained()
                 && self.engine.is_idle(self.ports.clock.now())
+                && opened().is_some_and(|opened| self.opened.len() >= opened)
             {
                 return Ended::Idle;
             }
@@ -147,8 +147,8 @@ impl Driver {
                 change = next => match change {
                     Some(change) => {
                         drop(next);
-                        if matches!(change, Change::Opened(_) | Change::Degraded(..)) {
-                            self.boards_seen = self.boards_seen.saturating_add(1);
+                        if let Change::Opened(start) = &change {
+                            self.opened.insert(start.id);
                         }
                         self.feed(Input::Change(change));
                     }

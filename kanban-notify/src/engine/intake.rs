@@ -152,9 +152,11 @@ impl Engine {
             state.again = true;
         }
         state.again |= pass.more;
-        let open: Vec<(SubKey, &Leg)> = self
-            .tracks
-            .values()
+        // Only a sweep watches; a tail must cost what is new, not what is open.
+        let tracks = if pass.watched.is_empty() { None } else { Some(&self.tracks) };
+        let open: Vec<(SubKey, &Leg)> = tracks
+            .into_iter()
+            .flat_map(|tracks| tracks.values())
             .flat_map(|track| track.legs.values())
             .filter(|open| !open.bound)
             .filter_map(|open| {

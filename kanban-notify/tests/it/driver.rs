@@ -240,7 +240,7 @@ fn run(log: &Log, boards: MockBoards, claims: MockClaims, channel: MockChannel) 
     };
     let changes = OneBoard(Some(Change::Opened(start)));
     let driver = Driver::new(engine, ports);
-    let until = Until::Idle { boards: 1 };
+    let until = Until::Idle { opened: Arc::new(|| Some(1)) };
     let ended = block_on(driver.run(changes, until, std::future::pending(), Duration::ZERO));
     log.lock().unwrap().retain(|call| *call != "raised");
     ended

@@ -213,6 +213,9 @@ impl Drop for Ours {
             println!("the last lines of our gateway's log:\n{}", lines[from..].join("\n"));
             if self.ledger().exists() {
                 println!("{:?}", self.counts());
+                for line in gateway_bin::ops::subs::list(&self.context(), None).into_iter().flatten() {
+                    println!("{line:?}");
+                }
             }
         }
         // After the process, so that nothing of it is written into a folder that is being removed.

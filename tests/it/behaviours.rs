@@ -65,7 +65,6 @@ async fn a_wake_that_fails_leaves_the_events_unseen_and_the_next_attempt_settles
     let world = World::new().await;
     world.receiver.play("500:2,200".parse::<Script>().unwrap());
     let (task, row) = world.cards.asked("Build the report", "sess-abc");
-    let mut news = world.receiver.events();
     let running = world.start();
     let event = world.cards.complete(&task, "done once");
 
@@ -80,7 +79,6 @@ async fn a_wake_that_fails_leaves_the_events_unseen_and_the_next_attempt_settles
     world.settled(&row, event).await;
     running.stop().await.unwrap();
     assert_eq!(world.receiver.wakes().len(), 3);
-    news.close();
 }
 
 #[tokio::test]

@@ -2,5 +2,8 @@
 #![cfg(test)]
 
 mod behaviours;
+mod boards;
+mod endings;
 mod interop;
+mod ownership;
 mod support;

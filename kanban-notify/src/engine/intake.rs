@@ -53,7 +53,11 @@ impl Engine {
         for sub in old {
             self.forget_sub(sub);
         }
-        self.boards.insert(board, BoardState::new(start));
+        let before = self.boards.insert(board, BoardState::new(start));
+        let owed = |state: BoardState| !(state.raises.is_empty() && state.raising.is_empty());
+        if self.missed.remove(&board) || before.is_some_and(owed) {
+            self.load_work();
+        }
         self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
         self.out.push(Command::Tell(Notice::Opened { board, slug }));
         self.read(board);

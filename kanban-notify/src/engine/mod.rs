@@ -179,6 +179,8 @@ pub struct Engine {
     timers: BTreeSet<(Timestamp, Timer)>,
     timer_of: HashMap<Timer, Timestamp>,
     touched: BTreeSet<Lane>,
+    /// Boards that were not open when the ledger told of cursors to be raised there.
+    missed: BTreeSet<BoardId>,
     next_draft: u64,
     work_loaded: bool,
     loading: bool,
@@ -207,6 +209,7 @@ impl Engine {
             timers: BTreeSet::new(),
             timer_of: HashMap::new(),
             touched: BTreeSet::new(),
+            missed: BTreeSet::new(),
             next_draft: 0,
             work_loaded: false,
             loading: false,

@@ -16,6 +16,8 @@ impl Engine {
         let mut boards = Vec::new();
         for raise in raises {
             let Some(state) = self.boards.get_mut(&raise.board) else {
+                // The ledger remembers it until the board is open.
+                self.missed.insert(raise.board);
                 continue;
             };
             boards.push(raise.board);
@@ -110,5 +112,65 @@ impl Engine {
             self.out.push(Command::ChangeRows(board, deletes));
         }
         self.flush_raises(board, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        engine::Input,
+        ids::{Incarnation, SubscriptionId},
+        key::Identity,
+        policy::{Policy, World},
+        ports::Change,
+        record::{BoardStart, Position, Work},
+        subscription::SubKey,
+    };
+
+    const NOW: Timestamp = Timestamp::from_secs(1_000);
+
+    fn raise() -> Raise {
+        let text = || "x".to_owned();
+        Raise {
+            board: BoardId(1),
+            subscription: SubscriptionId(1),
+            key: SubKey { task: text(), platform: text(), chat: text(), thread: String::new() },
+            created_at: Timestamp::from_secs(1),
+            to: crate::ids::EventId(7),
+            archived: false,
+        }
+    }
+
+    fn work() -> Input {
+        Input::Work(Box::new(Work { raises: vec![raise()], ..Work::default() }))
+    }
+
+    fn opened() -> Input {
+        Input::Change(Change::Opened(BoardStart {
+            id: BoardId(1),
+            slug: "default".into(),
+            incarnation: Incarnation(1),
+            position: Position::default(),
+            has_delivery_mode: false,
+        }))
+    }
+
+    fn raises(commands: &[Command]) -> usize {
+        commands.iter().filter(|command| matches!(command, Command::ChangeRows(..))).count()
+    }
+
+    #[test]
+    fn d1_a_cursor_that_is_owed_before_its_board_is_open_is_asked_for_again() {
+        let identity = Identity::new("gateway".into(), vec![1; 32]);
+        let mut engine = Engine::new(Policy::default(), identity, World::default());
+        engine.handle(Input::Start, NOW);
+        assert_eq!(raises(&engine.handle(work(), NOW)), 0);
+        assert!(engine.handle(opened(), NOW).contains(&Command::LoadWork));
+        assert_eq!(raises(&engine.handle(work(), NOW)), 1);
+        // While it is being raised the board is opened anew: what became of it is not known.
+        assert!(engine.handle(opened(), NOW).contains(&Command::LoadWork));
+        assert_eq!(raises(&engine.handle(work(), NOW)), 1);
+        assert!(!engine.handle(Input::Tick, NOW).contains(&Command::LoadWork));
     }
 }

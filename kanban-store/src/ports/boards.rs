@@ -64,7 +64,7 @@ pub struct BoardStatus {
     pub slug: String,
     /// The ledger's id, once it was opened.
     pub id: Option<BoardId>,
-    /// Why it is not served now; `None` when it is.
+    /// Why it is not served now; `None` when it is, or when it has not been tried yet: then there is no id.
     pub degraded: Option<Detail>,
     /// Why it is looked at only once a second, if so (law B7).
     pub slow: Option<String>,

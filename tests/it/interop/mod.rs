@@ -5,6 +5,7 @@
 
 mod ours;
 mod whole_loop;
+mod probe;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -25,15 +25,7 @@ pub(super) enum Opened {
 
 /// Opens the file behind `path` and has it identified.
 pub(super) fn open(shared: &Shared, path: &Path, slug: &str) -> Result<Opened, PortError> {
-    let failed = |error| port_error("opening the board", error);
-    let missing = || failed(StoreError::BoardMissing { path: path.into() });
-    // Before SQLite sees it: under a second name the same file would get a second WAL.
-    let file = FileId::of(path).ok_or_else(missing)?;
-    shared.claim_file(path, file).map_err(|other| taken("is the same file as", &other))?;
-    let mut board = Board::open(path).map_err(failed)?;
-    if board.file() != file {
-        return Err(failed(StoreError::FileReplaced { path: path.into() }));
-    }
+    let mut board = open_claimed(shared, path)?;
     let start = identify(shared, &mut board, slug)?;
     shared
         .claim_id(path, start.id)
@@ -43,6 +35,23 @@ pub(super) fn open(shared: &Shared, path: &Path, slug: &str) -> Result<Opened, P
     } else {
         Opened::ReadOnly(start)
     })
+}
+
+/// Opens the file once it is known that nobody else in this process has it open.
+fn open_claimed(shared: &Shared, path: &Path) -> Result<Board, PortError> {
+    let failed = |error| port_error("opening the board", error);
+    // A file that is exchanged just now is opened again, without a word about it.
+    for _ in 0..3 {
+        let missing = || failed(StoreError::BoardMissing { path: path.into() });
+        let file = FileId::of(path).ok_or_else(missing)?;
+        // Before SQLite sees it: under a second name the same file would get a second WAL.
+        shared.claim_file(path, file).map_err(|other| taken("is the same file as", &other))?;
+        let board = Board::open(path).map_err(failed)?;
+        if board.file() == file {
+            return Ok(board);
+        }
+    }
+    Err(failed(StoreError::FileReplaced { path: path.into() }))
 }
 
 fn identify(shared: &Shared, board: &mut Board, slug: &str) -> Result<BoardStart, PortError> {

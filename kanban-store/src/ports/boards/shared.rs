@@ -79,7 +79,7 @@ impl Shared {
             path: path.into(),
             slug: slug.into(),
             id: None,
-            degraded: Some(Detail::new("it is being opened")),
+            degraded: None,
             slow: None,
         };
         let entry = Entry { status, jobs, thread: None };

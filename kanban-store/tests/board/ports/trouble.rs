@@ -1,6 +1,9 @@
 //! Boards that go, come, break and are mistaken: trouble that is theirs alone.
 
-use std::{thread, time::Duration};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use futures_executor::block_on;
 use kanban_notify::{
@@ -11,7 +14,7 @@ use kanban_notify::{
 };
 use kanban_store::ports::Pace;
 
-use super::{Running, board, nudged, polled, raise, request};
+use super::{LONG, Running, board, nudged, polled, raise, request};
 use crate::support::{SHAPE, TestBoard, create, files};
 
 #[test]
@@ -137,7 +140,9 @@ fn links_lead_to_one_board() {
         let hard = status.iter().find(|board| board.slug == "hard").unwrap();
         hard.degraded.clone().unwrap().as_str().contains("same file")
     };
+    let deadline = Instant::now() + LONG;
     while !alias() {
+        assert!(Instant::now() < deadline, "the alias is not known as one");
         thread::yield_now();
     }
     assert!(!files(test.folder.path()).contains("hard.db-wal"));

@@ -1,0 +1,122 @@
+//! Two processes on one ledger: each lane is one's alone, and the dead one's are taken over (law D9).
+
+use std::time::{Duration, Instant};
+
+use gateway_adapters::receiver::ReceiverConfig;
+use kanban_store::board::RowKey;
+
+use crate::{
+    process::{Process, output},
+    support::{
+        tally::assert_each_told_once,
+        wait::{eventually, soon},
+        world::World,
+    },
+};
+
+async fn world() -> World {
+    World::with(ReceiverConfig { max_runs: 0, ..ReceiverConfig::default() }).await
+}
+
+/// Completed tasks, each with a session of its own.
+fn work(world: &World, from: usize, count: usize) -> Vec<(RowKey, i64)> {
+    let asked = (from..from + count).map(|number| {
+        let (task, row) = world.cards.asked("Build the report", &format!("session-{number}"));
+        let event = world.cards.complete(&task, "done once");
+        (row, event)
+    });
+    asked.collect()
+}
+
+async fn all_told_once(world: &World, asked: &[(RowKey, i64)]) {
+    for (row, event) in asked {
+        world.settled(row, *event).await;
+    }
+    let expected: Vec<_> =
+        asked.iter().map(|(row, _)| (row.chat.clone(), row.task.clone())).collect();
+    assert_each_told_once(&world.receiver, &expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d9_what_a_killed_instance_held_is_taken_over_at_once_and_sent_once() {
+    let world = world().await;
+    let mut first = Process::run(&world);
+    first.says("ready").await;
+    let mut second = Process::run(&world);
+    second.says("ready").await;
+    world.receiver.hold();
+    let asked = work(&world, 0, 40);
+    // Four at a time are each instance's share: more than four means that both have some.
+    soon("both have claims", world.receiver.until_running(8)).await;
+    let mut operator = world.operator();
+    let holders = |operator: &mut kanban_store::ledger::Operator| {
+        let lanes = operator.lanes().unwrap();
+        lanes.into_iter().map(|lane| lane.instance).collect::<Vec<_>>()
+    };
+    let pid = i64::from(first.id());
+    let instances = operator.instances().unwrap();
+    let dead = instances.iter().find(|instance| instance.pid == pid).unwrap().id.clone();
+    assert!(holders(&mut operator).contains(&dead));
+
+    first.kill().await;
+    let killed = Instant::now();
+    eventually("the dead instance holds nothing", || {
+        (!holders(&mut operator).contains(&dead)).then_some(())
+    })
+    .await;
+    let took = killed.elapsed();
+    assert!(took < Duration::from_secs(5), "taken over after {took:?}");
+    world.receiver.release_all();
+    all_told_once(&world, &asked).await;
+    second.terminate();
+    assert!(second.ended().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d9_two_instances_share_a_board_and_one_dies_over_and_over() {
+    let world = world().await;
+    let mut second = Process::run(&world);
+    second.says("ready").await;
+    let mut asked = Vec::new();
+    for round in 0..10 {
+        let mut first = Process::run(&world);
+        first.says("ready").await;
+        let before = world.receiver.wakes().len();
+        asked.extend(work(&world, round * 10, 10));
+        eventually("some of it is under way", || {
+            (world.receiver.wakes().len() >= before + 3).then_some(())
+        })
+        .await;
+        first.kill().await;
+    }
+    all_told_once(&world, &asked).await;
+    let check = second.log();
+    assert!(!check.contains("panicked"), "{check}");
+    second.terminate();
+    assert!(second.ended().await.success());
+    assert_eq!(world.receiver.wakes().len(), 100, "no request was repeated either");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d9_once_beside_run_is_one_more_instance() {
+    let world = world().await;
+    let mut run = Process::run(&world);
+    run.says("ready").await;
+    world.receiver.hold();
+    let asked = work(&world, 0, 8);
+    soon("run is at work", world.receiver.until_running(4)).await;
+    let once = tokio::spawn({
+        let mut command = crate::process::command(&world, &["once"]);
+        async move { command.output().await.unwrap() }
+    });
+    soon("both are at work", world.receiver.until_running(8)).await;
+    world.receiver.release_all();
+    let once = soon("once ends", once).await.unwrap();
+    assert!(once.status.success(), "{}", String::from_utf8_lossy(&once.stderr));
+    all_told_once(&world, &asked).await;
+    // With nothing to do it ends at once.
+    assert!(output(&world, &["once"]).await.status.success());
+    run.terminate();
+    assert!(run.ended().await.success());
+    all_told_once(&world, &asked).await;
+}

@@ -1,0 +1,95 @@
+//! One running program.
+
+use std::{
+    process::{ExitStatus, Output, Stdio},
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+    sync::watch,
+};
+
+use crate::support::{wait::soon, world::World};
+
+/// A process of the program; it is killed with this value.
+pub struct Process {
+    child: Child,
+    log: Arc<Mutex<Vec<String>>>,
+    lines: watch::Receiver<usize>,
+}
+
+/// The program with these arguments, in an environment of this world and nothing else.
+pub fn command(world: &World, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kanban-gateway"));
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(world.variables())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// Runs a command to its end.
+pub async fn output(world: &World, arguments: &[&str]) -> Output {
+    soon("the end of a command", command(world, arguments).output()).await.unwrap()
+}
+
+impl Process {
+    /// Starts `run`.
+    pub fn run(world: &World) -> Self {
+        Self::start(world, &["run"])
+    }
+
+    pub fn start(world: &World, arguments: &[&str]) -> Self {
+        let mut command = command(world, arguments);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (tell, lines) = watch::channel(0);
+        let ours = Arc::clone(&log);
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = stderr.next_line().await {
+                ours.lock().unwrap().push(line);
+                tell.send_modify(|count| *count += 1);
+            }
+        });
+        Self { child, log, lines }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    /// The log so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().join("\n")
+    }
+
+    /// Waits until the log has this text.
+    pub async fn says(&mut self, text: &str) {
+        let log = Arc::clone(&self.log);
+        let has = move |_: &usize| log.lock().unwrap().iter().any(|line| line.contains(text));
+        let said = soon("a line of the log", self.lines.wait_for(has)).await.is_ok();
+        assert!(said, "it never said {text:?}:\n{}", self.log());
+    }
+
+    /// SIGKILL; it is gone when this returns.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// SIGTERM.
+    pub fn terminate(&self) {
+        let pid = self.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(kill.success());
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&mut self) -> ExitStatus {
+        soon("the end of the process", self.child.wait()).await.unwrap()
+    }
+}

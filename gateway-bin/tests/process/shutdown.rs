@@ -1,0 +1,94 @@
+//! SIGTERM: no new claims, an end within the grace time, and nothing lost or doubled after it.
+
+use std::time::{Duration, Instant};
+
+use kanban_store::board::RowKey;
+
+use crate::{
+    process::Process,
+    support::{tally::assert_each_told_once, world::World},
+};
+
+/// One wake in flight, three that wait for its place.
+async fn one_in_flight_and_three_waiting(world: &mut World, grace: &str) -> Vec<(RowKey, i64)> {
+    world.set("concurrency.per_channel", "1");
+    world.set("grace", grace);
+    world.receiver.hold();
+    let mut asked = Vec::new();
+    for number in 0..4 {
+        let (task, row) = world.cards.asked("Build the report", &format!("session-{number}"));
+        asked.push((row, world.cards.complete(&task, "done once")));
+    }
+    asked
+}
+
+async fn all_told_once(world: &World, asked: &[(RowKey, i64)]) {
+    for (row, event) in asked {
+        world.settled(row, *event).await;
+    }
+    let expected: Vec<_> =
+        asked.iter().map(|(row, _)| (row.chat.clone(), row.task.clone())).collect();
+    assert_each_told_once(&world.receiver, &expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing() {
+    let mut world = World::new().await;
+    let asked = one_in_flight_and_three_waiting(&mut world, "1s").await;
+    let mut first = Process::run(&world);
+    world.next_wake().await;
+    first.terminate();
+    let told = Instant::now();
+    assert!(first.ended().await.success(), "{}", first.log());
+    let took = told.elapsed();
+    assert!((Duration::from_millis(900)..Duration::from_secs(4)).contains(&took), "{took:?}");
+    assert_eq!(world.receiver.wakes().len(), 1, "no claim after the signal");
+
+    world.receiver.release_all();
+    let mut second = Process::run(&world);
+    all_told_once(&world, &asked).await;
+    second.terminate();
+    assert!(second.ended().await.success());
+    assert_eq!(world.receiver.wakes().len(), 4, "the cut one was found answered, not sent again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_lets_what_is_in_flight_finish_and_settles_it() {
+    let mut world = World::new().await;
+    let asked = one_in_flight_and_three_waiting(&mut world, "60s").await;
+    let mut first = Process::run(&world);
+    let wake = world.next_wake().await;
+    first.terminate();
+    first.says("stopping").await;
+    world.receiver.release_all();
+    assert!(first.ended().await.success(), "{}", first.log());
+    let sent = wake.session().unwrap();
+    for (row, event) in &asked {
+        let settled = world.cards.cursor(row) >= *event;
+        assert_eq!(settled, row.chat == sent, "only what was in flight is settled: {row:?}");
+    }
+    assert_eq!(world.receiver.wakes().len(), 1);
+
+    let mut second = Process::run(&world);
+    all_told_once(&world, &asked).await;
+    second.terminate();
+    assert!(second.ended().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_ends_it_at_once() {
+    let mut world = World::new().await;
+    let asked = one_in_flight_and_three_waiting(&mut world, "60s").await;
+    let mut first = Process::run(&world);
+    world.next_wake().await;
+    first.terminate();
+    first.says("stopping").await;
+    first.terminate();
+    assert_eq!(first.ended().await.code(), Some(1), "{}", first.log());
+    world.receiver.release_all();
+
+    let mut second = Process::run(&world);
+    all_told_once(&world, &asked).await;
+    second.terminate();
+    assert!(second.ended().await.success());
+}

@@ -1,0 +1,92 @@
+//! One board's trouble is that board's alone (laws B6, B7).
+
+use crate::support::{cards::Cards, wait::eventually, world::World};
+
+#[tokio::test]
+async fn b6_a_board_that_vanishes_and_returns_goes_on_where_it_was() {
+    let world = World::new().await;
+    let side = world.board("side");
+    let (before, row) = side.asked("Before", "sess-side");
+    let running = world.start();
+    let event = side.complete(&before, "before it went");
+    eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+
+    let folder = side.path().parent().unwrap().to_owned();
+    let away = world.folder().join("away");
+    std::fs::rename(&folder, &away).unwrap();
+    let elsewhere = Cards::at(&away.join("kanban.db"));
+    let (meanwhile, row) = elsewhere.asked("Meanwhile", "sess-side");
+    let event = elsewhere.complete(&meanwhile, "while it was away");
+    // The other board is not held up.
+    let (task, main) = world.cards.asked("On the other board", "sess-main");
+    let other = world.cards.complete(&task, "done once");
+    world.settled(&main, other).await;
+
+    std::fs::rename(&away, &folder).unwrap();
+    eventually("it is settled after the return", || (side.cursor(&row) >= event).then_some(()))
+        .await;
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.turns("sess-side"), 2, "each told once");
+    assert_eq!(world.receiver.wakes().len(), 3);
+}
+
+#[tokio::test]
+async fn b7_a_board_of_garbage_leaves_the_others_alone() {
+    let world = World::new().await;
+    let broken = world.board("broken");
+    std::fs::write(broken.path(), "this is no database, however long it may be ".repeat(100))
+        .unwrap();
+    let side = world.board("side");
+    let running = world.start();
+    for cards in [&world.cards, &side] {
+        let (task, row) = cards.asked("Build the report", "sess-abc");
+        let event = cards.complete(&task, "done once");
+        eventually("it is settled", || (cards.cursor(&row) >= event).then_some(())).await;
+    }
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.turns("sess-abc"), 2);
+    let text = std::fs::read_to_string(broken.path()).unwrap();
+    assert!(text.starts_with("this is no database"), "it was left as it is");
+}
+
+#[tokio::test]
+async fn b2_one_spoilt_row_spoils_no_other() {
+    let world = World::new().await;
+    let (task, row) = world.cards.asked("Build the report", "sess-good");
+    let spoilt = world.cards.task("Build the next report");
+    world.cards.subscribe(&spoilt, "api_server", "sess-spoilt");
+    world.cards.sql(
+        "UPDATE kanban_notify_subs SET last_event_id = 'x', created_at = x'00ff'
+         WHERE chat_id = 'sess-spoilt'",
+    );
+    let running = world.start();
+    world.cards.complete(&spoilt, "nobody can tell");
+    world.cards.sql(&format!(
+        "UPDATE task_events SET payload = '{{broken' WHERE task_id = '{spoilt}'"
+    ));
+    let event = world.cards.complete(&task, "done once");
+    eventually("the good row is settled", || {
+        let (rows, _) = world.cards.open().subscriptions(0, 10).unwrap();
+        rows.iter().any(|seen| seen.key == row && seen.cursor >= event).then_some(())
+    })
+    .await;
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.turns("sess-good"), 1);
+}
+
+#[tokio::test]
+async fn report_8_two_names_of_one_board_are_one_board() {
+    let mut world = World::new().await;
+    let side = world.board("side");
+    let alias = world.folder().join("alias.db");
+    std::os::unix::fs::symlink(side.path(), &alias).unwrap();
+    world.set("boards", alias.to_str().unwrap());
+    let running = world.start();
+    for number in 0..20 {
+        let (task, row) = side.asked("Build the report", &format!("sess-{number}"));
+        let event = side.complete(&task, "done once");
+        eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+    }
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.wakes().len(), 20);
+}

@@ -329,7 +329,8 @@ fn decide_watched(
                 (passed && (stamped || !rescued))
                     .then_some((LegState::Taken, "the board's cursor has passed the event"))
             }
-            _ if rescued && copy.life != Life::Live => None,
+            // Once seen it is owed to the copy, whatever became of the row (law O3).
+            _ if rescued => None,
             _ if leg.tally.replay => None,
             _ => Some((LegState::Cancelled, "the subscription ended")),
         };

@@ -224,17 +224,7 @@ fn w2_an_empty_destination_is_parked_with_its_reason() {
 #[test]
 fn d10_a_leg_below_the_boards_cursor_is_closed_unsent() {
     let mut row = row("api_server", "s", 5);
-    let leg = Leg {
-        id: LegId(9),
-        subscription: SubscriptionId(1),
-        event: EventId(5),
-        kind: LegKind::Wake,
-        state: LegState::Planned,
-        claim: None,
-        due_at: Timestamp::default(),
-        planned_at: Timestamp::default(),
-        tally: Tally::default(),
-    };
+    let leg = planned_leg(LegKind::Wake);
     let closes = |row: Option<Row>, life, leg: &Leg| {
         let copies = [copy(&self::row("api_server", "s", 0), life)];
         let watched = vec![(key("api_server", "s"), row)];
@@ -250,7 +240,7 @@ fn d10_a_leg_below_the_boards_cursor_is_closed_unsent() {
     row.owner = Some("default".into());
     assert_eq!(closes(Some(row), Life::Offered, &leg), []);
     assert_eq!(closes(None, Life::Offered, &leg), []);
-    assert_eq!(closes(None, Life::Live, &leg), [LegState::Cancelled]);
+    assert_eq!(closes(None, Life::Live, &leg), []);
 }
 
 #[test]
@@ -282,4 +272,29 @@ fn o6_a_row_without_a_server_waits_and_its_history_stays_history() {
     let later = event(2, Kind::Blocked, 1);
     let second = fixture.decide(&pass(vec![history, later], vec![theirs]), &[copy], &[]);
     assert_eq!(legs(&second), [(2, LegKind::Wake, LegState::Planned)]);
+}
+
+#[test]
+fn s2_what_is_unsent_ends_with_a_row_that_was_not_adopted() {
+    let row = row("console", "c", 0);
+    let copies = [Subscription { adopted: None, ..copy(&row, Life::Live) }];
+    let leg = planned_leg(LegKind::Ping);
+    let watched = vec![(row.key.clone(), None)];
+    let pass = Pass { watched, ..Pass::default() };
+    let decision = Fixture::new().decide(&pass, &copies, &[(row.key, &leg)]);
+    assert_eq!(decision.plan.closes[0].1, LegState::Cancelled);
+}
+
+fn planned_leg(kind: LegKind) -> Leg {
+    Leg {
+        id: LegId(9),
+        subscription: SubscriptionId(1),
+        event: EventId(5),
+        kind,
+        state: LegState::Planned,
+        claim: None,
+        due_at: Timestamp::default(),
+        planned_at: Timestamp::default(),
+        tally: Tally::default(),
+    }
 }

@@ -61,9 +61,9 @@ async fn b2_one_spoilt_row_spoils_no_other() {
     );
     let running = world.start();
     world.cards.complete(&spoilt, "nobody can tell");
-    world.cards.sql(&format!(
-        "UPDATE task_events SET payload = '{{broken' WHERE task_id = '{spoilt}'"
-    ));
+    world
+        .cards
+        .sql(&format!("UPDATE task_events SET payload = '{{broken' WHERE task_id = '{spoilt}'"));
     let event = world.cards.complete(&task, "done once");
     eventually("the good row is settled", || {
         let (rows, _) = world.cards.open().subscriptions(0, 10).unwrap();

@@ -3,12 +3,7 @@
 use gateway_bin::Options;
 use kanban_notify::driver::Ended;
 
-use crate::support::{
-    cards::now,
-    push::Push,
-    wait::eventually,
-    world::World,
-};
+use crate::support::{cards::now, push::Push, wait::eventually, world::World};
 
 const DAY: i64 = 86_400;
 

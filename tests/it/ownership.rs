@@ -33,7 +33,9 @@ async fn o2_rows_without_an_owner_are_stamped_and_release_gives_their_owners_bac
     let task = world.cards.task("Build the report");
     let none = world.cards.subscribe(&task, "api_server", "sess-none");
     let empty = world.cards.subscribe(&task, "api_server", "sess-empty");
-    world.cards.sql("UPDATE kanban_notify_subs SET notifier_profile = '' WHERE chat_id = 'sess-empty'");
+    world
+        .cards
+        .sql("UPDATE kanban_notify_subs SET notifier_profile = '' WHERE chat_id = 'sess-empty'");
     let named = world.cards.subscribe_as(&task, "api_server", "sess-named", Some("default"));
     let rows = [(&none, None), (&empty, Some("")), (&named, Some("default"))];
     let running = world.start();

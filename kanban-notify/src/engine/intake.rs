@@ -3,7 +3,8 @@
 use super::{
     Command, Engine, Notice,
     state::{
-        BoardState, CLOCK_SLACK, PASS_EVENTS, Phase, READ_RETRY, SWEEP_EVERY, Timer, WATCH_ROWS,
+        BoardState, CLOCK_SLACK, PASS_EVENTS, Phase, READ_RETRY, SWEEP_EVERY, Timer, WATCH_FEW,
+        WATCH_ROWS,
     },
 };
 use crate::{
@@ -104,7 +105,7 @@ impl Engine {
             after: state.start.position.clone(),
             sweep: std::mem::replace(&mut state.sweep, Sweep::No),
             limit: PASS_EVENTS,
-            watch: if state.sweeping { watch } else { Vec::new() },
+            watch,
         };
         self.out.push(Command::Read(board, request));
     }
@@ -118,9 +119,20 @@ impl Engine {
         }
     }
 
+    /// The rows with something open whose present state a read shall show (laws D10, O3, S2).
+    ///
+    /// At first all of them; then a sweep's share; a tail only where they are few, so that its cost stays
+    /// that of what is new.
     fn watch(&self, board: BoardId) -> Vec<SubKey> {
-        let subs = self.subs.values().filter(|sub| sub.board == board);
-        subs.take(WATCH_ROWS).map(|sub| sub.subscription.key.clone()).collect()
+        let Some(state) = self.boards.get(&board) else { return Vec::new() };
+        let keys = self.subs.values().filter(|sub| sub.board == board);
+        let keys = keys.map(|sub| sub.subscription.key.clone());
+        match (state.checked, state.sweep) {
+            (false, _) => keys.collect(),
+            (true, Sweep::Above(_)) => keys.take(WATCH_ROWS).collect(),
+            (true, Sweep::No) if self.subs.len() <= WATCH_FEW => keys.collect(),
+            (true, Sweep::No) => Vec::new(),
+        }
     }
 
     pub(super) fn read_failed(&mut self, board: BoardId, now: Timestamp) {
@@ -268,7 +280,8 @@ impl Engine {
         if plan.subscriptions.is_empty() && plan.closes.is_empty() {
             // Nothing of ours happened: the position is kept in memory, not worth a write.
             state.busy = false;
-            if state.again {
+            self.checked(board);
+            if self.boards.get(&board).is_some_and(|state| state.again) {
                 self.read(board);
             }
         } else {
@@ -281,6 +294,7 @@ impl Engine {
             self.absorb(owed);
         }
         self.queue_raises(planned.raises, now);
+        self.checked(board);
         let Some(state) = self.boards.get_mut(&board) else {
             return;
         };
@@ -292,6 +306,15 @@ impl Engine {
         }
         if self.boards.get(&board).is_some_and(|state| state.again) {
             self.read(board);
+        }
+    }
+
+    /// The board's rows were held against what is open: its lanes may go.
+    fn checked(&mut self, board: BoardId) {
+        if let Some(state) = self.boards.get_mut(&board)
+            && !std::mem::replace(&mut state.checked, true)
+        {
+            self.touch_board(board);
         }
     }
 

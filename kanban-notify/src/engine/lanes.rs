@@ -75,7 +75,7 @@ impl Engine {
     /// The head of a track, when it is claimable: order within a track is never broken (law D4).
     fn head(&self, track: &(crate::ids::SubscriptionId, LegKind)) -> Option<&OpenLeg> {
         let board = self.subs.get(&track.0)?.board;
-        if !self.boards.get(&board).is_some_and(|state| state.usable) {
+        if !self.boards.get(&board).is_some_and(|state| state.usable && state.checked) {
             return None;
         }
         let (_, open) = self.tracks.get(track)?.legs.first_key_value()?;

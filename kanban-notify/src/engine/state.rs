@@ -31,6 +31,8 @@ pub(super) const RAISE_ROWS: usize = 256;
 pub(super) const PASS_EVENTS: usize = 512;
 /// Watched rows in one sweep.
 pub(super) const WATCH_ROWS: usize = 1_024;
+/// Watched rows in a tail: more open subscriptions than this wait for the next sweep.
+pub(super) const WATCH_FEW: usize = 64;
 /// How long a lane rests that another instance holds.
 pub(super) const FOREIGN_RETRY: Duration = Duration::from_millis(500);
 /// How far the newest event may lie in our future before the clock is not believed (law F4).
@@ -98,6 +100,8 @@ pub(super) enum Timer {
 pub(super) struct BoardState {
     pub(super) start: BoardStart,
     pub(super) usable: bool,
+    /// What was open before has been held against the board's rows (law D10); nothing is sent before.
+    pub(super) checked: bool,
     /// A read or a plan of its is under way.
     pub(super) busy: bool,
     /// Read again as soon as it is not busy.
@@ -128,6 +132,7 @@ impl BoardState {
         Self {
             start,
             usable: true,
+            checked: false,
             busy: false,
             again: false,
             sweep: Sweep::Above(EventId(0)),

@@ -5,7 +5,6 @@
 
 mod ours;
 mod whole_loop;
-mod probe;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

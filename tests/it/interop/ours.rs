@@ -51,13 +51,8 @@ impl Ours {
     pub(super) fn new(home: &Home) -> Self {
         let folder = home.scratch().join("ours");
         fs::create_dir_all(&folder).expect("folder of the gateway");
-        let mut ours = Self {
-            home: home.clone(),
-            vars: BTreeMap::new(),
-            child: None,
-            log_from: 0,
-            folder,
-        };
+        let mut ours =
+            Self { home: home.clone(), vars: BTreeMap::new(), child: None, log_from: 0, folder };
         ours.vars.insert("HERMES_HOME".to_owned(), home.path().display().to_string());
         ours.vars.insert("HOME".to_owned(), ours.folder.display().to_string());
         let ledger = ours.ledger().display().to_string();
@@ -213,7 +208,9 @@ impl Drop for Ours {
             println!("the last lines of our gateway's log:\n{}", lines[from..].join("\n"));
             if self.ledger().exists() {
                 println!("{:?}", self.counts());
-                for line in gateway_bin::ops::subs::list(&self.context(), None).into_iter().flatten() {
+                for line in
+                    gateway_bin::ops::subs::list(&self.context(), None).into_iter().flatten()
+                {
                     println!("{line:?}");
                 }
             }

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use diesel::{
-    Connection as _, SqliteConnection, connection::SimpleConnection as _,
-};
+use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
 use kanban_store::{
     board::{Board, RowKey, SubscriptionRow},
     write::{self, Blocked, Completion, NewSubscription, NewTask},

@@ -12,10 +12,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// # Panics
 /// When [`PATIENCE`] is over, with `what`.
 #[track_caller]
-pub fn eventually<T>(
-    what: &str,
-    mut look: impl FnMut() -> Option<T>,
-) -> impl Future<Output = T> {
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
     let caller = Location::caller();
     async move {
         let end = Instant::now() + PATIENCE;

@@ -31,10 +31,7 @@ pub struct Reply {
 impl Reply {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, v)| v.as_str())
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
 
     /// The body as JSON.
@@ -46,10 +43,7 @@ impl Reply {
 
     /// The answer of a turn.
     pub fn answer(&self) -> String {
-        self.json()["choices"][0]["message"]["content"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
+        self.json()["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The reply, if its status is 200.
@@ -73,19 +67,13 @@ pub struct Turn {
 
 /// The turns with an answer whose user row contains `text`.
 pub fn answered(turns: &[Turn], text: &str) -> usize {
-    turns
-        .iter()
-        .filter(|turn| turn.answer.is_some() && turn.user.contains(text))
-        .count()
+    turns.iter().filter(|turn| turn.answer.is_some() && turn.user.contains(text)).count()
 }
 
 impl Client {
     /// For the server at `port` of the loopback.
     pub fn new(port: u16, key: &str) -> Self {
-        Self {
-            port,
-            key: key.to_owned(),
-        }
+        Self { port, key: key.to_owned() }
     }
 
     /// The same server with another key.
@@ -96,9 +84,7 @@ impl Client {
 
     /// Whether `/health` answers 200.
     pub async fn healthy(&self) -> bool {
-        self.request("GET", "/health", &[], None)
-            .await
-            .is_ok_and(|reply| reply.status == 200)
+        self.request("GET", "/health", &[], None).await.is_ok_and(|reply| reply.status == 200)
     }
 
     /// A turn in `session`, as the wake does it.
@@ -132,16 +118,13 @@ impl Client {
         let mut headers = vec![("X-Hermes-Session-Id", session)];
         headers.extend(key.map(|key| ("Idempotency-Key", key)));
         let body = Some(body.to_string().into_bytes());
-        self.request("POST", "/v1/chat/completions", &headers, body)
-            .await
+        self.request("POST", "/v1/chat/completions", &headers, body).await
     }
 
     /// `GET /api/sessions/{id}/messages`, whatever it answers.
     pub async fn messages_reply(&self, session: &str) -> Reply {
         let path = format!("/api/sessions/{}/messages", escaped(session));
-        self.request("GET", &path, &[], None)
-            .await
-            .expect("the server answers")
+        self.request("GET", &path, &[], None).await.expect("the server answers")
     }
 
     /// The rows of a session; none if it does not exist.
@@ -150,10 +133,7 @@ impl Client {
         if reply.status == 404 {
             return Vec::new();
         }
-        reply.ok().json()["data"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default()
+        reply.ok().json()["data"].as_array().cloned().unwrap_or_default()
     }
 
     /// The rows of a session, told as turns.
@@ -163,19 +143,12 @@ impl Client {
             let text = row["content"].as_str().unwrap_or_default().to_owned();
             match (row["role"].as_str(), turns.last_mut()) {
                 (Some("user"), _) => {
-                    turns.push(Turn {
-                        user: text,
-                        answer: None,
-                        tools: Vec::new(),
-                    });
+                    turns.push(Turn { user: text, answer: None, tools: Vec::new() });
                 }
                 (Some("assistant"), Some(turn)) => match row["tool_calls"].as_array() {
                     Some(calls) if !calls.is_empty() => {
                         turn.tools.extend(calls.iter().map(|call| {
-                            call["function"]["name"]
-                                .as_str()
-                                .unwrap_or_default()
-                                .to_owned()
+                            call["function"]["name"].as_str().unwrap_or_default().to_owned()
                         }))
                     }
                     _ if !text.is_empty() => turn.answer = Some(text),
@@ -190,25 +163,16 @@ impl Client {
     /// `GET /api/sessions/{id}`.
     pub async fn session(&self, session: &str) -> Reply {
         let path = format!("/api/sessions/{}", escaped(session));
-        self.request("GET", &path, &[], None)
-            .await
-            .expect("the server answers")
+        self.request("GET", &path, &[], None).await.expect("the server answers")
     }
 
     /// All sessions, over all pages.
     pub async fn sessions(&self) -> Vec<Value> {
         let mut all = Vec::new();
         loop {
-            let path = format!(
-                "/api/sessions?limit=200&include_children=true&offset={}",
-                all.len()
-            );
-            let page = self
-                .request("GET", &path, &[], None)
-                .await
-                .expect("sessions")
-                .ok()
-                .json();
+            let path =
+                format!("/api/sessions?limit=200&include_children=true&offset={}", all.len());
+            let page = self.request("GET", &path, &[], None).await.expect("sessions").ok().json();
             all.extend(page["data"].as_array().cloned().unwrap_or_default());
             if page["has_more"] != true {
                 return all;
@@ -261,17 +225,10 @@ impl Client {
                 .headers
                 .iter()
                 .map(|(name, value)| {
-                    (
-                        name.to_string(),
-                        String::from_utf8_lossy(value.as_bytes()).into_owned(),
-                    )
+                    (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
                 })
                 .collect();
-            Ok(Reply {
-                status: head.status.as_u16(),
-                headers,
-                body,
-            })
+            Ok(Reply { status: head.status.as_u16(), headers, body })
         };
         // Both in one future, so that a dropped request drops its connection.
         tokio::pin!(connection, answer);

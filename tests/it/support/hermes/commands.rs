@@ -39,13 +39,7 @@ impl Ran {
     /// The output of a command that succeeded.
     #[track_caller]
     pub fn success(self) -> String {
-        assert!(
-            self.succeeded(),
-            "{}\n{}\n{}",
-            self.command,
-            self.stdout,
-            self.stderr
-        );
+        assert!(self.succeeded(), "{}\n{}\n{}", self.command, self.stdout, self.stderr);
         self.stdout
     }
 
@@ -67,10 +61,7 @@ pub struct Board {
 
 impl Board {
     pub(super) fn new(home: &Home, slug: &str) -> Self {
-        Self {
-            home: home.clone(),
-            slug: slug.to_owned(),
-        }
+        Self { home: home.clone(), slug: slug.to_owned() }
     }
 
     /// The home it belongs to.
@@ -87,12 +78,7 @@ impl Board {
     pub fn path(&self) -> PathBuf {
         match self.slug.as_str() {
             "default" => self.home.path().join("kanban.db"),
-            slug => self
-                .home
-                .path()
-                .join("kanban/boards")
-                .join(slug)
-                .join("kanban.db"),
+            slug => self.home.path().join("kanban/boards").join(slug).join("kanban.db"),
         }
     }
 
@@ -105,14 +91,8 @@ impl Board {
 
     /// Creates a task and answers its id. An assignee that is no profile is never dispatched.
     pub async fn create(&self, title: &str, assignee: &str) -> String {
-        let task = self
-            .kanban(&["create", title, "--assignee", assignee, "--json"])
-            .await
-            .json();
-        task["id"]
-            .as_str()
-            .expect("the created task has an id")
-            .to_owned()
+        let task = self.kanban(&["create", title, "--assignee", assignee, "--json"]).await.json();
+        task["id"].as_str().expect("the created task has an id").to_owned()
     }
 
     /// `notify-subscribe`; 0.19.0 stamps the active profile.
@@ -122,28 +102,15 @@ impl Board {
 
     /// `notify-subscribe` with more arguments: `--thread-id`, `--notifier-profile`, `--user-id`.
     pub async fn subscribe_with(&self, task: &str, platform: &str, chat: &str, more: &[&str]) {
-        let mut arguments = vec![
-            "notify-subscribe",
-            task,
-            "--platform",
-            platform,
-            "--chat-id",
-            chat,
-        ];
+        let mut arguments =
+            vec!["notify-subscribe", task, "--platform", platform, "--chat-id", chat];
         arguments.extend_from_slice(more);
         self.kanban(&arguments).await.success();
     }
 
     /// `notify-unsubscribe`.
     pub async fn unsubscribe(&self, task: &str, platform: &str, chat: &str) {
-        let arguments = [
-            "notify-unsubscribe",
-            task,
-            "--platform",
-            platform,
-            "--chat-id",
-            chat,
-        ];
+        let arguments = ["notify-unsubscribe", task, "--platform", platform, "--chat-id", chat];
         self.kanban(&arguments).await.success();
     }
 
@@ -157,9 +124,7 @@ impl Board {
 
     /// Completes a task with a summary.
     pub async fn complete(&self, task: &str, summary: &str) {
-        self.kanban(&["complete", task, "--summary", summary])
-            .await
-            .success();
+        self.kanban(&["complete", task, "--summary", summary]).await.success();
     }
 
     /// Completes many tasks in one command; Hermes allows no summary there, only a result.

@@ -31,9 +31,7 @@ impl GatewayBuilder {
         Self {
             home: home.clone(),
             profile: profile.map(|profile| profile.name().to_owned()),
-            folder: profile
-                .map_or_else(|| home.path(), Profile::path)
-                .to_owned(),
+            folder: profile.map_or_else(|| home.path(), Profile::path).to_owned(),
             client: profile.map_or_else(|| home.client(), Profile::client),
             env: Vec::new(),
         }
@@ -55,11 +53,7 @@ impl GatewayBuilder {
     /// Starts it and waits until it serves.
     pub async fn start(self) -> Gateway {
         let child = self.spawn();
-        let mut gateway = Gateway {
-            how: self,
-            child,
-            log_from: 0,
-        };
+        let mut gateway = Gateway { how: self, child, log_from: 0 };
         gateway.log_from = gateway.log_size();
         gateway.ready().await;
         gateway
@@ -141,18 +135,15 @@ impl Gateway {
 
     /// Waits until `needle` is in the log of this start.
     pub async fn logged(&self, needle: &str, within: Duration) {
-        eventually(
-            &format!("{needle:?} in the log of the gateway"),
-            within,
-            async || self.log().contains(needle).then_some(()),
-        )
+        eventually(&format!("{needle:?} in the log of the gateway"), within, async || {
+            self.log().contains(needle).then_some(())
+        })
         .await;
     }
 
     /// Waits until notifier and dispatcher have begun their rounds (5 s after the start).
     pub async fn dispatching(&self) {
-        self.logged("kanban dispatcher: embedded in gateway", START)
-            .await;
+        self.logged("kanban dispatcher: embedded in gateway", START).await;
     }
 
     /// SIGTERM, then waits for its end. A turn that is held keeps the process alive after its
@@ -206,10 +197,7 @@ impl Gateway {
         let end = tokio::time::Instant::now() + START;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
-                panic!(
-                    "the gateway ended while starting: {status}\n{}",
-                    self.tail()
-                );
+                panic!("the gateway ended while starting: {status}\n{}", self.tail());
             }
             let running = self.state().is_some_and(|state| {
                 state["pid"].as_u64() == self.pid().map(u64::from)
@@ -218,11 +206,7 @@ impl Gateway {
             if running && (!api || self.how.client.healthy().await) {
                 return;
             }
-            assert!(
-                tokio::time::Instant::now() < end,
-                "the gateway is not ready\n{}",
-                self.tail()
-            );
+            assert!(tokio::time::Instant::now() < end, "the gateway is not ready\n{}", self.tail());
             // sleep: a starting process gives no signal.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -239,12 +223,7 @@ impl Gateway {
     fn tail(&self) -> String {
         let all = self.output() + &self.log();
         let lines: Vec<&str> = all.lines().collect();
-        lines
-            .iter()
-            .skip(lines.len().saturating_sub(60))
-            .copied()
-            .collect::<Vec<_>>()
-            .join("\n")
+        lines.iter().skip(lines.len().saturating_sub(60)).copied().collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -119,10 +119,7 @@ impl HomeBuilder {
     /// Writes the home and makes its default board with `hermes kanban init`.
     pub async fn build(self) -> Home {
         let place = PLACES.acquire().await.expect("never closed");
-        let root = tempfile::Builder::new()
-            .prefix("hermes-home-")
-            .tempdir()
-            .expect("temp folder");
+        let root = tempfile::Builder::new().prefix("hermes-home-").tempdir().expect("temp folder");
         // Canonical, because processes are found by the path in their environment.
         let base = root.path().canonicalize().expect("temp folder");
         let home = base.join("hermes");
@@ -235,9 +232,7 @@ impl Home {
 
     /// Makes a named board with `hermes kanban boards create`.
     pub async fn create_board(&self, slug: &str) -> Board {
-        self.hermes(&["kanban", "boards", "create", slug])
-            .await
-            .success();
+        self.hermes(&["kanban", "boards", "create", slug]).await.success();
         Board::new(self, slug)
     }
 
@@ -246,12 +241,7 @@ impl Home {
         let folder = self.path().join("profiles").join(name);
         fs::create_dir_all(&folder).expect("profile folder");
         let server = Server::write(&folder, &self.inner.yaml);
-        Profile {
-            home: self.clone(),
-            name: name.to_owned(),
-            folder,
-            server,
-        }
+        Profile { home: self.clone(), name: name.to_owned(), folder, server }
     }
 
     /// Runs `hermes <arguments>` in this home.
@@ -269,10 +259,7 @@ impl Home {
         let bin = inner.hermes.program("");
         command
             .env_clear()
-            .env(
-                "PATH",
-                format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()),
-            )
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
             .env("HOME", inner.base.join("user"))
             .env("TMPDIR", &inner.base)
             .env("LANG", "C.UTF-8")

@@ -95,19 +95,13 @@ fn usable(venv: &Path) -> Result<Hermes, String> {
     }
     let lib =
         std::fs::read_dir(venv.join("lib")).map_err(|e| format!("{}: {e}", venv.display()))?;
-    let found = lib
-        .filter_map(Result::ok)
-        .map(|entry| entry.path().join("site-packages"))
-        .any(|site| {
-            site.join(format!("hermes_agent-{VERSION}.dist-info"))
-                .is_dir()
+    let found =
+        lib.filter_map(Result::ok).map(|entry| entry.path().join("site-packages")).any(|site| {
+            site.join(format!("hermes_agent-{VERSION}.dist-info")).is_dir()
                 && site.join("aiohttp").is_dir()
         });
     if !found {
-        return Err(format!(
-            "{} lacks hermes-agent {VERSION} or aiohttp",
-            venv.display()
-        ));
+        return Err(format!("{} lacks hermes-agent {VERSION} or aiohttp", venv.display()));
     }
     Ok(Hermes { venv })
 }

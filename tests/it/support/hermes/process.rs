@@ -44,10 +44,7 @@ where
             if let Some(found) = look().await {
                 return found;
             }
-            assert!(
-                tokio::time::Instant::now() < end,
-                "{caller}: not within {within:?}: {what}"
-            );
+            assert!(tokio::time::Instant::now() < end, "{caller}: not within {within:?}: {what}");
             // sleep: another process gives no signal.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -109,12 +109,7 @@ pub struct Gate {
 
 impl Gate {
     pub(super) fn new() -> Self {
-        Self {
-            hold: Arc::new(Hold {
-                entered: watch::channel(0).0,
-                passes: Semaphore::new(0),
-            }),
-        }
+        Self { hold: Arc::new(Hold { entered: watch::channel(0).0, passes: Semaphore::new(0) }) }
     }
 
     /// Waits until `count` requests in all have reached the gate.
@@ -125,11 +120,7 @@ impl Gate {
         let mut entered = self.hold.entered.subscribe();
         let wait = entered.wait_for(|now| *now >= count);
         let waited = tokio::time::timeout(Duration::from_secs(60), wait).await;
-        assert!(
-            waited.is_ok(),
-            "the model was not asked {count} times: {}",
-            self.count()
-        );
+        assert!(waited.is_ok(), "the model was not asked {count} times: {}", self.count());
     }
 
     /// How many requests have reached the gate.
@@ -174,16 +165,11 @@ pub struct Seen {
 impl Seen {
     pub(super) fn read(request: &Value) -> Self {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        let users: Vec<String> = messages
-            .iter()
-            .filter(|m| m["role"] == "user")
-            .map(|m| text(&m["content"]))
-            .collect();
+        let users: Vec<String> =
+            messages.iter().filter(|m| m["role"] == "user").map(|m| text(&m["content"])).collect();
         let names = |list: &Value, name: &dyn Fn(&Value) -> Value| -> Vec<String> {
             let list = list.as_array().cloned().unwrap_or_default();
-            list.iter()
-                .filter_map(|item| name(item).as_str().map(str::to_owned))
-                .collect()
+            list.iter().filter_map(|item| name(item).as_str().map(str::to_owned)).collect()
         };
         Self {
             at: Instant::now(),
@@ -206,25 +192,17 @@ impl Seen {
 
     /// The titles this text asks to create, in order: lines `create task <title>`.
     pub fn creations(&self) -> Vec<String> {
-        let lines = self
-            .user
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("create task "));
-        lines
-            .map(|title| title.trim().to_owned())
-            .filter(|title| !title.is_empty())
-            .collect()
+        let lines = self.user.lines().filter_map(|line| line.trim().strip_prefix("create task "));
+        lines.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty()).collect()
     }
 }
 
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|p| p["text"].as_str())
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|p| p["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
         _ => String::new(),
     }
 }
@@ -309,21 +287,11 @@ fn literal(seen: &Seen) -> Reaction {
     let able = seen.tools.iter().any(|tool| tool == "kanban_create");
     if seen.phase() == Phase::Begin && able && !titles.is_empty() {
         let calls = titles.iter().map(|title| {
-            (
-                "kanban_create".to_owned(),
-                json!({"title": title, "assignee": StubAssignee::NAME}),
-            )
+            ("kanban_create".to_owned(), json!({"title": title, "assignee": StubAssignee::NAME}))
         });
         return Reaction::Call(calls.collect());
     }
-    let first: String = seen
-        .user
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(60)
-        .collect();
+    let first: String = seen.user.lines().next().unwrap_or_default().chars().take(60).collect();
     Reaction::Say(format!("ok: {first}"))
 }
 

@@ -20,10 +20,7 @@ async fn a_turn_creates_a_task_and_its_subscription() {
     };
     let gateway = home.gateway().start().await;
     let client = gateway.client();
-    let reply = client
-        .post_turn("s a", "create task Paint the shed")
-        .await
-        .ok();
+    let reply = client.post_turn("s a", "create task Paint the shed").await.ok();
     assert_eq!(reply.answer(), "ok: create task Paint the shed");
     assert_eq!(reply.header("x-hermes-session-id"), Some("s a"));
 
@@ -54,10 +51,7 @@ async fn a_wake_lands_as_a_user_row_and_its_answer() {
     let gateway = home.gateway().quiet().start().await;
     let client = gateway.client();
     client.post_turn("s", "hello").await.ok();
-    let reply = client
-        .post_turn("s", "[kanban] t_00000000 completed")
-        .await
-        .ok();
+    let reply = client.post_turn("s", "[kanban] t_00000000 completed").await.ok();
     assert!(reply.json().get("hermes").is_none(), "{}", reply.json());
     let turns = client.turns("s").await;
     assert_eq!(turns.len(), 2);
@@ -65,14 +59,7 @@ async fn a_wake_lands_as_a_user_row_and_its_answer() {
     let rows = client.messages("s").await;
     assert!(rows.iter().all(|row| row["timestamp"].is_f64()), "{rows:?}");
     assert_eq!(client.messages_reply("nobody").await.status, 404);
-    assert_eq!(
-        client
-            .with_key("a-wrong-but-long-key")
-            .session("s")
-            .await
-            .status,
-        401
-    );
+    assert_eq!(client.with_key("a-wrong-but-long-key").session("s").await.status, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,12 +148,7 @@ async fn incomplete_turns() {
     stub.rule(Rule::new("").answer(Answer::Truncated(String::new())));
     let none: Reply = client.post_turn("t", "say something").await;
     assert_eq!(none.status, 502);
-    assert_eq!(
-        none.json()["error"]["code"],
-        "agent_incomplete",
-        "{}",
-        none.json()
-    );
+    assert_eq!(none.json()["error"]["code"], "agent_incomplete", "{}", none.json());
     stub.forget_rules();
     stub.rule(Rule::new("").answer(Answer::Truncated("half".to_owned())));
     let half = client.post_turn("h", "say something").await.ok();
@@ -180,11 +162,7 @@ async fn incomplete_turns() {
 async fn refusals_and_joins() {
     let Some(hermes) = require() else { return };
     let stub = StubModel::start().await;
-    let home = hermes
-        .home(&stub.url())
-        .max_concurrent_runs(1)
-        .build()
-        .await;
+    let home = hermes.home(&stub.url()).max_concurrent_runs(1).build().await;
     let gateway = home.gateway().quiet().start().await;
     let client: Client = gateway.client();
     let gate: Gate = stub.hold("slow", Phase::Begin);
@@ -194,48 +172,24 @@ async fn refusals_and_joins() {
     };
     gate.entered(1).await;
     let busy = client.post_turn("other", "hello").await;
-    assert_eq!(
-        (busy.status, busy.header("retry-after")),
-        (429, Some("1")),
-        "{}",
-        busy.json()
-    );
+    assert_eq!((busy.status, busy.header("retry-after")), (429, Some("1")), "{}", busy.json());
     // A client that leaves does not end its turn.
     turn.abort();
     assert!(turn.await.unwrap_err().is_cancelled());
     gate.pass_one();
-    eventually(
-        "the answer of a turn nobody waits for",
-        Duration::from_secs(30),
-        async || client.turns("s").await.first()?.answer.clone(),
-    )
+    eventually("the answer of a turn nobody waits for", Duration::from_secs(30), async || {
+        client.turns("s").await.first()?.answer.clone()
+    })
     .await;
     stub.rule(Rule::new("slow").delay(Duration::from_millis(50)));
-    let cached = client
-        .try_turn("s", "slow", Some("key"))
-        .await
-        .unwrap()
-        .ok();
+    let cached = client.try_turn("s", "slow", Some("key")).await.unwrap().ok();
     assert_eq!(cached.answer(), "ok: slow");
-    assert_eq!(
-        (gate.count(), stub.seen().len()),
-        (1, 1),
-        "answered from the cache"
-    );
+    assert_eq!((gate.count(), stub.seen().len()), (1, 1), "answered from the cache");
 
     let big = Some(vec![b'x'; 10_000_001]);
-    let big = client
-        .request("POST", "/v1/chat/completions", &[], big)
-        .await
-        .unwrap();
-    assert_eq!(
-        (big.status, &big.json()["error"]["code"]),
-        (413, &json!("body_too_large"))
-    );
+    let big = client.request("POST", "/v1/chat/completions", &[], big).await.unwrap();
+    assert_eq!((big.status, &big.json()["error"]["code"]), (413, &json!("body_too_large")));
     let origin = [("Origin", "http://elsewhere")];
-    let refused = client
-        .request("GET", "/api/sessions", &origin, None)
-        .await
-        .unwrap();
+    let refused = client.request("GET", "/api/sessions", &origin, None).await.unwrap();
     assert_eq!(refused.status, 403);
 }

@@ -22,10 +22,7 @@ async fn a_turn_outlives_the_server_that_sigterm_ended() {
     gate.entered(1).await;
     gateway.signal("TERM");
     gateway.server_gone().await;
-    assert!(
-        turn.await.unwrap().is_err(),
-        "the connection is cut, about 5 s later"
-    );
+    assert!(turn.await.unwrap().is_err(), "the connection is cut, about 5 s later");
     gate.open();
     gateway.ended().await;
     gateway.start_again().await;
@@ -44,21 +41,16 @@ async fn the_dispatcher_runs_a_worker_that_completes() {
         .config("display: {language: en}")
         .build()
         .await;
-    let done = Answer::Tool(
-        "kanban_complete".to_owned(),
-        json!({"summary": "by a worker"}),
-    );
+    let done = Answer::Tool("kanban_complete".to_owned(), json!({"summary": "by a worker"}));
     stub.rule(Rule::new("work kanban task").answer(done));
     let gateway = home.gateway().start().await;
     gateway.dispatching().await;
     let board = home.board();
     // `default` is a profile, so this one is dispatched.
     let task = board.create("For a worker", "default").await;
-    let shown = eventually(
-        "the worker completes",
-        Duration::from_secs(60),
-        async || Some(board.show(&task).await).filter(|shown| shown["task"]["status"] == "done"),
-    )
+    let shown = eventually("the worker completes", Duration::from_secs(60), async || {
+        Some(board.show(&task).await).filter(|shown| shown["task"]["status"] == "done")
+    })
     .await;
     assert_eq!(shown["latest_summary"], "by a worker", "{shown}");
 }
@@ -72,13 +64,7 @@ async fn the_gateway_ends_and_starts_again() {
     let mut gateway: Gateway = born_ours.start().await;
     let state = gateway.state().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", gateway.pid().unwrap())).unwrap();
-    let started = stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .nth(19)
-        .unwrap();
+    let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
     assert_eq!(state["start_time"].to_string(), started);
     assert_eq!(state["platforms"]["api_server"]["state"], "connected");
     gateway.dispatching().await;
@@ -89,16 +75,9 @@ async fn the_gateway_ends_and_starts_again() {
     assert_eq!(state["platforms"]["api_server"]["state"], "disconnected");
     gateway.start_again().await;
     gateway.kill().await;
-    assert_eq!(
-        gateway.state().unwrap()["platforms"]["api_server"]["state"],
-        "connected"
-    );
+    assert_eq!(gateway.state().unwrap()["platforms"]["api_server"]["state"], "connected");
     gateway.start_again().await;
-    gateway
-        .client()
-        .post_turn("s", "create task Born ours")
-        .await
-        .ok();
+    gateway.client().post_turn("s", "create task Born ours").await.ok();
     let rows = home.board().subscriptions(None).await;
     assert_eq!(rows[0]["notifier_profile"], "kanban-gateway", "{rows:?}");
 }
@@ -109,11 +88,7 @@ async fn the_notifier_of_the_real_gateway_consumes_a_row() {
         return;
     };
     let gateway = home.gateway().start().await;
-    gateway
-        .client()
-        .post_turn("s", "create task Lost")
-        .await
-        .ok();
+    gateway.client().post_turn("s", "create task Lost").await.ok();
     let board = home.board();
     let task = board.list().await[0]["id"].as_str().unwrap().to_owned();
     board.complete(&task, "done").await;
@@ -134,14 +109,7 @@ async fn commands_and_the_writer_see_one_board() {
     assert!(!refused.succeeded(), "{refused:?}");
     let task = board.create("By hand", "somebody").await;
     board.subscribe(&task, "telegram", "42").await;
-    board
-        .subscribe_with(
-            &task,
-            "api_server",
-            "s",
-            &["--notifier-profile", "kanban-gateway"],
-        )
-        .await;
+    board.subscribe_with(&task, "api_server", "s", &["--notifier-profile", "kanban-gateway"]).await;
     let mut writer = Writer::start(&board).await;
     assert_eq!(writer.subscriptions().await.len(), 2);
     board.unsubscribe(&task, "telegram", "42").await;
@@ -160,33 +128,16 @@ async fn commands_and_the_writer_see_one_board() {
     board.complete(&task, "done").await;
     board.complete_all(&seeded[2..4], "all").await;
     board.archive(&task).await;
-    let load = Load {
-        writes: 400,
-        pause_ms: 0,
-        body_bytes: 500,
-        subscribe: Some("load"),
-    };
+    let load = Load { writes: 400, pause_ms: 0, body_bytes: 500, subscribe: Some("load") };
     let summary: Summary = writer.load(load).await;
-    assert!(
-        summary.errors.is_empty() && summary.elapsed_ms > 0,
-        "{summary:?}"
-    );
+    assert!(summary.errors.is_empty() && summary.elapsed_ms > 0, "{summary:?}");
     assert_eq!((summary.writes, summary.created.len()), (400, 100));
     assert!(summary.missing.is_empty(), "{:?}", summary.missing);
     assert_eq!(writer.integrity_check().await, "ok");
-    let rows = writer
-        .query(
-            "SELECT count(*) AS n FROM tasks WHERE status = ?",
-            json!(["done"]),
-        )
-        .await;
+    let rows =
+        writer.query("SELECT count(*) AS n FROM tasks WHERE status = ?", json!(["done"])).await;
     assert_eq!(rows[0]["n"], 3 + summary.completed.len());
-    assert!(
-        writer
-            .try_call("complete", json!({"nonsense": 1}))
-            .await
-            .is_err()
-    );
+    assert!(writer.try_call("complete", json!({"nonsense": 1})).await.is_err());
     assert!(writer.pid().is_some());
     writer.stop().await;
 }

@@ -37,11 +37,7 @@ impl Drop for StubModel {
 impl StubModel {
     /// Serves on a free port.
     pub async fn start() -> Self {
-        let mut stub = Self {
-            port: free_port(),
-            script: Arc::default(),
-            server: None,
-        };
+        let mut stub = Self { port: free_port(), script: Arc::default(), server: None };
         stub.come_back().await;
         stub
     }
@@ -90,9 +86,7 @@ impl StubModel {
     /// Serves again, on the same port.
     pub async fn come_back(&mut self) {
         self.go_away().await;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))
-            .await
-            .expect("port");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).await.expect("port");
         self.server = Some(tokio::spawn(serve(listener, self.script.clone())));
     }
 }
@@ -105,9 +99,7 @@ async fn serve(listener: TcpListener, script: Arc<Script>) {
         connections.spawn(async move {
             let service = service_fn(move |request| answer(request, script.clone()));
             // A cut connection is an outcome a test asks for, not a failure of the stub.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}
     }
@@ -143,12 +135,7 @@ async fn answer(
     if path != "/v1/chat/completions" {
         return Ok(plain(404, &json!({"error": {"message": "no such route"}})));
     }
-    let body = request
-        .into_body()
-        .collect()
-        .await
-        .map_err(|_| Cut)?
-        .to_bytes();
+    let body = request.into_body().collect().await.map_err(|_| Cut)?.to_bytes();
     let Ok(request) = serde_json::from_slice::<Value>(&body) else {
         return Ok(plain(400, &json!({"error": {"message": "not JSON"}})));
     };
@@ -196,14 +183,8 @@ fn complete(request: &Value, finish: &str, mut message: Value) -> Response<Full<
         whole["usage"] = usage;
         events.push_str(&format!("data: {whole}\n\n"));
     };
-    push(
-        json!([{"index": 0, "delta": message, "finish_reason": null}]),
-        Value::Null,
-    );
-    push(
-        json!([{"index": 0, "delta": {}, "finish_reason": finish}]),
-        Value::Null,
-    );
+    push(json!([{"index": 0, "delta": message, "finish_reason": null}]), Value::Null);
+    push(json!([{"index": 0, "delta": {}, "finish_reason": finish}]), Value::Null);
     push(json!([]), usage);
     events.push_str("data: [DONE]\n\n");
     respond(200, "text/event-stream", events)

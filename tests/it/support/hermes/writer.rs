@@ -66,11 +66,7 @@ impl Writer {
         let mut child = command.spawn().expect("python starts");
         let input = child.stdin.take().expect("piped");
         let output = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let mut writer = Self {
-            child,
-            input,
-            output,
-        };
+        let mut writer = Self { child, input, output };
         writer.call("ping", json!({})).await;
         writer
     }
@@ -88,10 +84,7 @@ impl Writer {
         };
         request.insert("op".to_owned(), json!(operation));
         let line = format!("{}\n", Value::Object(request));
-        self.input
-            .write_all(line.as_bytes())
-            .await
-            .expect("the writer reads");
+        self.input.write_all(line.as_bytes()).await.expect("the writer reads");
         let line = tokio::time::timeout(LIMIT, self.output.next_line())
             .await
             .expect("the writer answers in time")
@@ -139,17 +132,13 @@ impl Writer {
 
     /// `complete_task`.
     pub async fn complete(&mut self, task: &str, summary: &str) {
-        let done = self
-            .call("complete", json!({"task": task, "summary": summary}))
-            .await;
+        let done = self.call("complete", json!({"task": task, "summary": summary})).await;
         assert_eq!(done, true, "{task} could not be completed");
     }
 
     /// `block_task`.
     pub async fn block(&mut self, task: &str, reason: &str) {
-        let done = self
-            .call("block", json!({"task": task, "reason": reason}))
-            .await;
+        let done = self.call("block", json!({"task": task, "reason": reason})).await;
         assert_eq!(done, true, "{task} could not be blocked");
     }
 
@@ -167,8 +156,7 @@ impl Writer {
 
     /// `add_comment`.
     pub async fn comment(&mut self, task: &str, text: &str) {
-        self.call("comment", json!({"task": task, "text": text}))
-            .await;
+        self.call("comment", json!({"task": task, "text": text})).await;
     }
 
     /// Many writes in a row: create, comment, heartbeat-like comment, complete, and so on.
@@ -192,11 +180,7 @@ impl Writer {
 
     /// The rows of `kanban_notify_subs` as the package lists them.
     pub async fn subscriptions(&mut self) -> Vec<Value> {
-        self.call("subscriptions", json!({}))
-            .await
-            .as_array()
-            .cloned()
-            .unwrap_or_default()
+        self.call("subscriptions", json!({})).await.as_array().cloned().unwrap_or_default()
     }
 
     /// `PRAGMA integrity_check`, on a read-only connection.
@@ -206,9 +190,7 @@ impl Writer {
 
     /// Rows of a SELECT as objects, on a read-only connection.
     pub async fn query(&mut self, sql: &str, parameters: Value) -> Vec<Value> {
-        let rows = self
-            .call("query", json!({"sql": sql, "parameters": parameters}))
-            .await;
+        let rows = self.call("query", json!({"sql": sql, "parameters": parameters})).await;
         rows.as_array().cloned().unwrap_or_default()
     }
 
@@ -216,34 +198,22 @@ impl Writer {
     pub async fn stop(mut self) {
         drop(self.input);
         let ended = tokio::time::timeout(LIMIT, self.child.wait()).await;
-        let status = ended
-            .expect("the writer ends")
-            .expect("the writer can be waited for");
+        let status = ended.expect("the writer ends").expect("the writer can be waited for");
         assert!(status.success(), "{status}");
     }
 }
 
 #[track_caller]
 fn string(value: &Value) -> String {
-    value
-        .as_str()
-        .unwrap_or_else(|| panic!("not a string: {value}"))
-        .to_owned()
+    value.as_str().unwrap_or_else(|| panic!("not a string: {value}")).to_owned()
 }
 
 #[track_caller]
 fn strings(value: &Value) -> Vec<String> {
-    value
-        .as_array()
-        .unwrap_or_else(|| panic!("not a list: {value}"))
-        .iter()
-        .map(string)
-        .collect()
+    value.as_array().unwrap_or_else(|| panic!("not a list: {value}")).iter().map(string).collect()
 }
 
 #[track_caller]
 fn number(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("not a number: {value}"))
+    value.as_u64().unwrap_or_else(|| panic!("not a number: {value}"))
 }

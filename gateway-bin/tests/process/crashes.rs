@@ -37,14 +37,8 @@ enum Moment {
     Any,
 }
 
-const MOMENTS: [Moment; 6] = [
-    Moment::Look,
-    Moment::Turn,
-    Moment::Answer,
-    Moment::Outcome,
-    Moment::Cursor,
-    Moment::Any,
-];
+const MOMENTS: [Moment; 6] =
+    [Moment::Look, Moment::Turn, Moment::Answer, Moment::Outcome, Moment::Cursor, Moment::Any];
 
 struct Campaign {
     world: World,
@@ -97,9 +91,9 @@ impl Campaign {
         let rows = self.work(round);
         match moment {
             Moment::Look => {
-                self.until(|news| {
-                    matches!(news, ReceiverEvent::Arrived(request) if !request.is_wake())
-                })
+                self.until(
+                    |news| matches!(news, ReceiverEvent::Arrived(request) if !request.is_wake()),
+                )
                 .await;
             }
             Moment::Turn => self.until_arrived().await,

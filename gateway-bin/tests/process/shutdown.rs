@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// One wake in flight, three that wait for its place.
-async fn one_in_flight_and_three_waiting(world: &mut World, grace: &str) -> Vec<(RowKey, i64)> {
+fn one_in_flight_and_three_waiting(world: &mut World, grace: &str) -> Vec<(RowKey, i64)> {
     world.set("concurrency.per_channel", "1");
     world.set("grace", grace);
     world.receiver.hold();
@@ -34,7 +34,7 @@ async fn all_told_once(world: &World, asked: &[(RowKey, i64)]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing() {
     let mut world = World::new().await;
-    let asked = one_in_flight_and_three_waiting(&mut world, "1s").await;
+    let asked = one_in_flight_and_three_waiting(&mut world, "1s");
     let mut first = Process::run(&world);
     world.next_wake().await;
     first.terminate();
@@ -55,7 +55,7 @@ async fn a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_lets_what_is_in_flight_finish_and_settles_it() {
     let mut world = World::new().await;
-    let asked = one_in_flight_and_three_waiting(&mut world, "60s").await;
+    let asked = one_in_flight_and_three_waiting(&mut world, "60s");
     let mut first = Process::run(&world);
     let wake = world.next_wake().await;
     first.terminate();
@@ -78,7 +78,7 @@ async fn a_stop_lets_what_is_in_flight_finish_and_settles_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_it_at_once() {
     let mut world = World::new().await;
-    let asked = one_in_flight_and_three_waiting(&mut world, "60s").await;
+    let asked = one_in_flight_and_three_waiting(&mut world, "60s");
     let mut first = Process::run(&world);
     world.next_wake().await;
     first.terminate();

@@ -3,7 +3,9 @@
 //! Every test starts the gateway as a process of its own (see [`ours`]) on a home that Hermes'
 //! commands made, and checks what came of it with Hermes' commands and its API server.
 
+mod beside;
 mod ours;
+mod turns;
 mod whole_loop;
 
 use std::collections::BTreeMap;

@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use gateway_bin::config::{self, Env};
-use gateway_bin::ops::{Context, dead, status};
-use kanban_store::ledger::operator::{Counts, DeadLeg, Operator};
+use gateway_bin::ops::Context;
+
+use kanban_store::ledger::operator::{Counts, Operator};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -67,19 +68,6 @@ impl Ours {
         let name = key.replace('.', "__").to_uppercase();
         self.vars.insert(format!("KANBAN_GATEWAY_{name}"), value.to_owned());
         self
-    }
-
-    /// Writes a configuration file.
-    pub(super) fn file(mut self, toml: &str) -> Self {
-        let path = self.folder.join("config.toml");
-        fs::write(&path, toml).expect("config.toml");
-        self.vars.insert("KANBAN_GATEWAY_CONFIG".to_owned(), path.display().to_string());
-        self
-    }
-
-    /// A folder for its files.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     fn ledger(&self) -> PathBuf {
@@ -157,21 +145,6 @@ impl Ours {
         let env: Env = self.vars.iter().collect();
         let config = config::load(None, &env).expect("the configuration").config;
         Context { config, env }
-    }
-
-    /// `kanban-gateway status`.
-    pub(super) fn status(&self) -> status::Status {
-        status::status(&self.context()).expect("status")
-    }
-
-    /// `kanban-gateway dead list`.
-    pub(super) fn dead(&self) -> Vec<DeadLeg> {
-        dead::list(&self.context(), false).expect("dead list")
-    }
-
-    /// `kanban-gateway dead retry`, of all.
-    pub(super) fn retry_dead(&self) {
-        dead::retry(&self.context(), &[]).expect("dead retry");
     }
 
     /// The ledger, for a look that costs little.

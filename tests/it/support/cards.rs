@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
 use kanban_store::{
     board::{Board, RowKey, SubscriptionRow},
-    write::{self, Blocked, Completion, NewSubscription, NewTask},
+    write::{self, Completion, NewSubscription, NewTask},
 };
 
 /// Unix seconds.
@@ -96,13 +96,6 @@ impl Cards {
     pub fn complete_at(&self, task: &str, summary: &str, now: i64) -> i64 {
         let completion = Completion { result: None, summary: Some(summary.to_owned()) };
         write::complete(&mut self.open(), task, &completion, now).unwrap()
-    }
-
-    /// Answers the id of the event.
-    pub fn block(&self, task: &str, reason: &str) -> i64 {
-        match write::block(&mut self.open(), task, Some(reason), None, now()).unwrap() {
-            Blocked::Blocked(event) | Blocked::Loop(event) => event,
-        }
     }
 
     /// What no command of ours writes.

@@ -78,11 +78,6 @@ impl World {
         self.servers.push((profile.to_owned(), url.to_owned(), key.to_owned()));
     }
 
-    /// Takes away the API server of a profile.
-    pub fn no_server(&mut self, profile: &str) {
-        self.servers.retain(|(known, ..)| known != profile);
-    }
-
     /// A second board, by its name.
     pub fn board(&self, slug: &str) -> Cards {
         let path = self.hermes().join("kanban/boards").join(slug).join("kanban.db");
@@ -173,7 +168,7 @@ impl World {
         async move {
             eventually(&what, || {
                 let legs = operator.counts().unwrap().legs;
-                (legs.get(&state.to_owned()).copied().unwrap_or(0) == count).then_some(())
+                (legs.get(&*state).copied().unwrap_or(0) == count).then_some(())
             })
             .await;
         }

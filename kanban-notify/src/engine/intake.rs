@@ -3,8 +3,8 @@
 use super::{
     Command, Engine, Notice,
     state::{
-        BoardState, CLOCK_SLACK, PASS_EVENTS, Phase, READ_RETRY, SWEEP_EVERY, Timer, WATCH_FEW,
-        WATCH_ROWS,
+        BoardState, CLOCK_SLACK, PASS_EVENTS, Phase, READ_PACE, READ_RETRY, SWEEP_EVERY, Timer,
+        WATCH_FEW, WATCH_ROWS,
     },
 };
 use crate::{
@@ -24,10 +24,18 @@ impl Engine {
             Change::Board(board) => {
                 if let Some(state) = self.boards.get_mut(&board) {
                     state.last_change = now;
+                    let at = state.next_read;
+                    if at <= now {
+                        state.next_read = now.after(READ_PACE);
+                    }
                     if !std::mem::replace(&mut state.commits_seen, true) {
                         self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
                     }
-                    self.read(board);
+                    if at <= now {
+                        self.read(board);
+                    } else {
+                        self.set_timer(Timer::Read(board), at);
+                    }
                 }
             }
             Change::Opened(start) => self.opened(start, now),

@@ -21,6 +21,9 @@ use crate::{
 pub(super) const LEDGER_RETRY: Duration = Duration::from_millis(500);
 /// How long a failed read of a board rests.
 pub(super) const READ_RETRY: Duration = Duration::from_secs(1);
+/// Least time between two reads of a board whose commits follow each other closely: the first is read at
+/// once, and a reader that is always there would keep other processes' checkpoints from completing.
+pub(super) const READ_PACE: Duration = Duration::from_millis(25);
 /// How often a board with commits is swept (law F2).
 pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Least time between two transactions on a board that others write to (law B4).
@@ -122,6 +125,7 @@ pub(super) struct BoardState {
     pub(super) raises: BTreeMap<SubscriptionId, Raise>,
     pub(super) raising: Vec<Raise>,
     pub(super) next_write: Timestamp,
+    pub(super) next_read: Timestamp,
     pub(super) unserved: BTreeMap<(Why, String), usize>,
     pub(super) asked_accept: bool,
     pub(super) read_failures: u32,
@@ -146,6 +150,7 @@ impl BoardState {
             raises: BTreeMap::new(),
             raising: Vec::new(),
             next_write: Timestamp::default(),
+            next_read: Timestamp::default(),
             unserved: BTreeMap::new(),
             asked_accept: false,
             read_failures: 0,

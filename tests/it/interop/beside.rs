@@ -42,22 +42,32 @@ async fn two_thousand_writes_of_a_live_hermes_while_we_deliver() {
     let load = |writes, subscribe| Load { writes, pause_ms: 0, body_bytes: 64, subscribe };
     let mut writer = Writer::start(&board).await;
     // What the same writes meet without us is not ours to answer for.
-    let alone = writer.load(load(200, None)).await;
+    let alone = writer.load(load(2_000, None)).await;
 
     let mut ours = Ours::new(&home).set("concurrency.per_channel", "8");
     ours.start().await;
     let wal = board.path().with_extension("db-wal");
     let inode = std::fs::metadata(&wal).expect("a write-ahead log").ino();
     let beside = writer.load(load(2_000, Some("sess"))).await;
-    let unheard = |errors: &[String]| {
-        let kinds: Vec<&str> = alone.errors.iter().filter_map(|e| e.split(':').next()).collect();
-        errors.iter().filter(|e| !kinds.iter().any(|kind| e.starts_with(kind))).count()
-    };
-    assert_eq!(unheard(&beside.errors), 0, "{:?}", beside.errors);
+    // Hermes 0.19 compares the file's length with its header after each commit and takes a checkpoint
+    // that a reader held up for damage, although the commit stands: it does so beside its own processes
+    // too. No other error may come up, these must stay rare, and what they say must not be true.
+    let false_alarm = |error: &&String| error.contains("torn-extend");
+    let (alarms, others): (Vec<_>, Vec<_>) = beside.errors.iter().partition(false_alarm);
+    assert_eq!(others.len(), alone.errors.iter().filter(|e| !false_alarm(e)).count(), "{others:?}");
+    assert!(alarms.len() < 40, "{} false alarms in 2 000 writes", alarms.len());
+    println!("false alarms of Hermes: {} alone, {} beside us", alone.errors.len(), alarms.len());
     assert_eq!(beside.missing, Vec::<String>::new());
     assert_eq!(std::fs::metadata(&wal).expect("still there").ino(), inode, "the log was unlinked");
 
-    let completed = i64::try_from(beside.completed.len()).expect("a count");
+    // A false alarm at a creation or a completion leaves fewer, or other, pairs than were meant.
+    let owed = writer.query(
+        "SELECT count(*) AS owed FROM kanban_notify_subs s JOIN task_events e ON e.task_id = s.task_id \
+         WHERE e.kind = 'completed'",
+        Value::Null,
+    );
+    let completed = owed.await[0]["owed"].as_i64().expect("a count");
+    assert!(completed > 400, "{completed}");
     ours.delivered(completed, SOON * 3).await;
     assert_eq!(writer.integrity_check().await, "ok");
     cursors_are_at_the_end(&board).await;

@@ -52,8 +52,6 @@ pub struct Config {
     pub max_age: Duration,
     /// How long a delivery is tried (law F4).
     pub give_up_after: Duration,
-    /// When rows of finished tasks are removed; zero is never (law S3).
-    pub retention: Duration,
     /// How many events a pass may expire without asking (law F4).
     pub expire_without_asking: usize,
     /// What to do with an outcome that stays unknown (law D7).
@@ -119,7 +117,6 @@ impl Config {
             adopt: self.adopt.clone(),
             max_age: self.max_age,
             give_up_after: self.give_up_after,
-            retention: self.retention,
             expire_without_asking: self.expire_without_asking,
             accept,
             on_unknown: self.on_unknown,
@@ -203,7 +200,6 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         ledger: ledger(reader),
         max_age: reader.span("max_age", "1m", "10y"),
         give_up_after: reader.span("give_up_after", "1m", "10y"),
-        retention: days(reader.count("retention_days", 0..=3_650_u32)),
         expire_without_asking: reader.count("expire_without_asking", 0..=1_000_000),
         on_unknown: reader
             .choice("on_unknown", &[("resend", OnUnknown::Resend), ("park", OnUnknown::Park)])
@@ -323,10 +319,6 @@ fn platforms(reader: &mut Reader<'_>, name: &str) -> BTreeSet<String> {
 /// Platform names are compared in lower case.
 fn lower(names: Vec<String>) -> BTreeSet<String> {
     names.iter().map(|name| name.to_lowercase()).collect()
-}
-
-fn days(days: u32) -> Duration {
-    Duration::from_secs(u64::from(days) * 86_400)
 }
 
 /// Files that hold keys and that others may read.

@@ -18,8 +18,6 @@ pub struct Policy {
     pub max_age: Duration,
     /// A leg that could not be delivered for so long is parked (law F4).
     pub give_up_after: Duration,
-    /// Rows of finished tasks without an event for so long are deleted; zero is never (law S3).
-    pub retention: Duration,
     /// A pass that would expire more events than this waits for `--accept` (law F4).
     pub expire_without_asking: usize,
     /// Whether the operator accepted that (`--accept`).
@@ -68,7 +66,6 @@ impl Default for Policy {
             adopt: Adopt::Auto,
             max_age: Duration::from_secs(7 * 86_400),
             give_up_after: Duration::from_secs(72 * 3_600),
-            retention: Duration::from_secs(30 * 86_400),
             expire_without_asking: 100,
             accept: false,
             on_unknown: OnUnknown::Resend,

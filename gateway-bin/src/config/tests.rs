@@ -110,7 +110,6 @@ fn every_key_has_an_effect() {
         ledger = "l.db"
         max_age = "1d"
         give_up_after = "2h"
-        retention_days = 0
         expire_without_asking = 7
         on_unknown = "park"
         poll = "500ms"
@@ -155,7 +154,6 @@ fn every_key_has_an_effect() {
         adopt: Adopt::Platforms(["slack", "telegram"].map(String::from).into()),
         max_age: secs(86_400),
         give_up_after: secs(7_200),
-        retention: Duration::ZERO,
         expire_without_asking: 7,
         accept: false,
         on_unknown: OnUnknown::Park,

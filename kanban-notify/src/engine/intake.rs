@@ -27,6 +27,8 @@ impl Engine {
                     let at = state.next_read;
                     if at <= now {
                         state.next_read = now.after(READ_PACE);
+                    } else {
+                        state.deferred = true;
                     }
                     if !std::mem::replace(&mut state.commits_seen, true) {
                         self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
@@ -108,6 +110,7 @@ impl Engine {
         }
         state.busy = true;
         state.again = false;
+        state.deferred = false;
         state.sweeping = state.sweep != Sweep::No;
         let request = PassRequest {
             after: state.start.position.clone(),

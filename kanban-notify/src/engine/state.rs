@@ -126,6 +126,8 @@ pub(super) struct BoardState {
     pub(super) raising: Vec<Raise>,
     pub(super) next_write: Timestamp,
     pub(super) next_read: Timestamp,
+    /// A read waits for that time.
+    pub(super) deferred: bool,
     pub(super) unserved: BTreeMap<(Why, String), usize>,
     pub(super) asked_accept: bool,
     pub(super) read_failures: u32,
@@ -151,6 +153,7 @@ impl BoardState {
             raising: Vec::new(),
             next_write: Timestamp::default(),
             next_read: Timestamp::default(),
+            deferred: false,
             unserved: BTreeMap::new(),
             asked_accept: false,
             read_failures: 0,
@@ -161,6 +164,7 @@ impl BoardState {
         !self.usable
             || !(self.busy
                 || self.again
+                || self.deferred
                 // A failed read is tried again a few times before nobody waits for it any more.
                 || (1..=3).contains(&self.read_failures)
                 || !self.confirming.is_empty()

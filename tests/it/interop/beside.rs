@@ -2,6 +2,9 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
+use gateway_adapters::receiver::{Receiver, ReceiverConfig};
+use secrecy::ExposeSecret as _;
+
 use super::*;
 use crate::support::hermes::Load;
 
@@ -44,7 +47,16 @@ async fn two_thousand_writes_of_a_live_hermes_while_we_deliver() {
     // What the same writes meet without us is not ours to answer for.
     let alone = writer.load(load(2_000, None)).await;
 
-    let mut ours = Ours::new(&home).set("concurrency.per_channel", "8");
+    // A receiver of our own takes the wakes: what is measured here is the file, not Hermes' turns.
+    let config = ReceiverConfig { max_runs: 0, ..ReceiverConfig::default() };
+    let receiver = Receiver::start(config).await.expect("a receiver");
+    let key = receiver.key();
+    let server = format!(
+        r#"[{{ profile = "default", url = "{}", key = "{}" }}]"#,
+        receiver.url(),
+        key.expose_secret()
+    );
+    let mut ours = Ours::new(&home).set("api_server", &server);
     ours.start().await;
     let wal = board.path().with_extension("db-wal");
     let inode = std::fs::metadata(&wal).expect("a write-ahead log").ino();

@@ -118,7 +118,7 @@ impl Board {
 
     fn list<T>(&mut self, read: impl FnOnce(&mut Self) -> QueryResult<T>) -> Result<T, StoreError> {
         self.check_file()?;
-        self.snapshot(|board| read(board).map_err(|source| read_error(&board.path, source)))
+        self.snapshot(false, |board| read(board).map_err(|source| read_error(&board.path, source)))
     }
 }
 

@@ -18,13 +18,14 @@ mod print;
 mod rows;
 #[cfg(feature = "write")]
 pub(crate) mod schema;
+mod snapshot;
 mod sql;
 pub(crate) mod statement;
 mod tail;
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use diesel::{connection::SimpleConnection, sqlite::SqliteConnection};
@@ -48,6 +49,9 @@ use statement::scalar;
 
 /// At most so many changes go into one transaction (law B4).
 pub const MAX_EDITS: usize = 256;
+
+/// A sweep that took less may keep writers waiting for as long the next time.
+const SHORT_SWEEP: Duration = Duration::from_millis(5);
 
 /// How often a board may be asked whether it changed (law B7).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +84,8 @@ pub struct Board {
     features: Features,
     texts: Texts,
     edits: EditTexts,
+    /// How long the last sweep took.
+    sweep_took: Duration,
     writer: Option<SqliteConnection>,
     reader: SqliteConnection,
     // Held for its SHARED lock alone: while it is there nobody else is the last to close. Dropped last.
@@ -128,6 +134,7 @@ impl Board {
             texts: Texts::new(&features),
             edits: EditTexts::new(&features),
             features,
+            sweep_took: Duration::ZERO,
             writer: None,
             reader,
             _guard: guard,
@@ -190,19 +197,27 @@ impl Board {
     /// that was never returned is never left out, although SQLite reuses rowids.
     pub fn read(&mut self, wanted: &PassQuery) -> Result<PassRows, StoreError> {
         self.check_file()?;
-        self.snapshot(|board| {
+        let begun = Instant::now();
+        let sweeps = wanted.sweep_above.is_some();
+        // On a board of many rows a sweep takes long, and then it must not keep writers waiting.
+        let undisturbed = !sweeps || self.sweep_took < SHORT_SWEEP;
+        let rows = self.snapshot(undisturbed, |board| {
             let mut rows = pass::pass(&mut board.reader, &board.texts, wanted)
                 .map_err(|source| read_error(&board.path, source))?;
             rows.features = board.features;
             Ok(rows)
-        })
+        });
+        if sweeps {
+            self.sweep_took = begun.elapsed();
+        }
+        rows
     }
 
     /// The oldest event's id and print, for telling files apart (law B6).
     pub fn oldest_event(&mut self) -> Result<Option<(i64, String)>, StoreError> {
         use diesel::RunQueryDsl as _;
 
-        self.snapshot(|board| {
+        self.snapshot(true, |board| {
             let found: Vec<lenient::RawEvent> =
                 statement::query::<lenient::EventColumns>(&board.texts.oldest, &[])
                     .load(&mut board.reader)
@@ -213,7 +228,7 @@ impl Board {
 
     /// The print of one event; `None` when it is not there.
     pub fn event_print(&mut self, id: i64) -> Result<Option<String>, StoreError> {
-        self.snapshot(|board| {
+        self.snapshot(true, |board| {
             pass::event(&mut board.reader, &board.texts, id)
                 .map(|found| found.map(|event| event.print()))
                 .map_err(|source| read_error(&board.path, source))
@@ -222,7 +237,7 @@ impl Board {
 
     /// The highest event id ever given out; 0 for none.
     pub fn sequence(&mut self) -> Result<i64, StoreError> {
-        self.snapshot(|board| {
+        self.snapshot(true, |board| {
             pass::sequence(&mut board.reader, &board.texts)
                 .map_err(|source| read_error(&board.path, source))
         })
@@ -342,25 +357,6 @@ impl Board {
         let result = run(self, &mut writer);
         self.writer = Some(writer);
         result
-    }
-
-    /// Runs `read` in one deferred transaction that is over afterwards, whatever happened.
-    pub(crate) fn snapshot<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.reader
-            .batch_execute("BEGIN DEFERRED")
-            .map_err(|source| read_error(&self.path, source))?;
-        let result = changed(&self.path, self.schema, &mut self.reader).and_then(|news| {
-            self.adopt(news);
-            read(self)
-        });
-        // It only read: nothing is lost by rolling back, and this cannot fail halfway.
-        let ended = self.reader.batch_execute("ROLLBACK");
-        let answer = result?;
-        ended.map_err(|source| read_error(&self.path, source))?;
-        Ok(answer)
     }
 }
 

@@ -244,3 +244,20 @@ fn no_read_transaction_outlives_a_pass() {
     test.event("t_1", "completed");
     assert_ne!(board.data_version().unwrap(), version);
 }
+
+/// Law B3: nobody commits beside a read, where that can be had; a read never waits for long.
+#[test]
+fn a_read_goes_on_beside_a_writer_that_stays() {
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    let mut board = test.open();
+    let done = test.event("t_1", "completed");
+    test.run("BEGIN IMMEDIATE");
+    test.event("t_1", "blocked");
+    let pass = board.read(&tail(&Mark::default())).unwrap();
+    assert_eq!(ids(&pass), [done], "what is not committed is not there");
+    test.run("COMMIT");
+    assert_eq!(ids(&board.read(&tail(&pass.next)).unwrap()).len(), 1);
+    // It let go of the lock.
+    test.event("t_1", "completed");
+}

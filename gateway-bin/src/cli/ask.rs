@@ -61,8 +61,8 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
         Command::Ledger { command: LedgerCommand::Migrate } => {
             let ran = ledger::migrate(ctx)?;
             match ran.as_slice() {
-                [] => println!("Nothing to migrate."),
-                some => println!("Migrated: {}", some.join(", ")),
+                [] => say!("Nothing to migrate."),
+                some => say!("Migrated: {}", some.join(", ")),
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -71,9 +71,9 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
             if json.json {
                 return print_json(&status);
             }
-            println!("{}", status.path);
-            println!("applied: {}", status.applied.join(", "));
-            println!("pending: {}", status.pending.join(", "));
+            say!("{}", status.path);
+            say!("applied: {}", status.applied.join(", "));
+            say!("pending: {}", status.pending.join(", "));
             Ok(ExitCode::SUCCESS)
         }
         // The rest was answered before the configuration was read.
@@ -108,9 +108,9 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
         SubCommand::Add { board, target } => {
             let added = subs::add(ctx, board.board.as_deref(), &target.into())?;
             if added.inherited {
-                println!("Thread {} was taken from another row of that chat.", added.thread);
+                say!("Thread {} was taken from another row of that chat.", added.thread);
             }
-            println!(
+            say!(
                 "{}",
                 if added.new { "Subscribed." } else { "That subscription is there already." }
             );
@@ -123,7 +123,7 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
                 platform.as_ref().is_none_or(|wanted| row.key.platform.eq_ignore_ascii_case(wanted))
                     && task.as_ref().is_none_or(|wanted| row.key.task == *wanted)
             })?;
-            println!("{count} adopted.");
+            say!("{count} adopted.");
         }
         SubCommand::Release { platform, task, all } => {
             if platform.is_none() && task.is_none() && !all {
@@ -134,16 +134,17 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
                     && task.as_ref().is_none_or(|wanted| copy.task == *wanted)
             })?;
             for (copy, _) in done.iter().filter(|(_, won)| !won) {
-                println!(
+                say!(
                     "{} {}: its owner was changed meanwhile and is left as it is.",
-                    copy.task, copy.chat
+                    copy.task,
+                    copy.chat
                 );
             }
-            println!("{} released.", done.len());
+            say!("{} released.", done.len());
         }
         SubCommand::Remove { board, target } => {
             let removed = subs::remove(ctx, board.board.as_deref(), &target.into())?;
-            println!("{}", if removed { "Removed." } else { "It was gone already." });
+            say!("{}", if removed { "Removed." } else { "It was gone already." });
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -162,7 +163,7 @@ fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
             })
         }
         BoardCommand::Create { slug, name } => {
-            println!("{}", boards::create(ctx, &slug, name.as_deref())?);
+            say!("{}", boards::create(ctx, &slug, name.as_deref())?);
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -171,15 +172,15 @@ fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
 fn task(command: TaskCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
         TaskCommand::Create { board, title, body, assignee } => {
-            println!("{}", tasks::create(ctx, board.board.as_deref(), &title, body, assignee)?);
+            say!("{}", tasks::create(ctx, board.board.as_deref(), &title, body, assignee)?);
         }
         TaskCommand::Complete { board, task, result, summary } => {
             let event = tasks::complete(ctx, board.board.as_deref(), &task, result, summary)?;
-            println!("{task} is completed (event {event}).");
+            say!("{task} is completed (event {event}).");
         }
         TaskCommand::Block { board, task, reason, kind } => {
             let (board, reason) = (board.board.as_deref(), reason.as_deref());
-            println!("{}.", tasks::block(ctx, board, &task, reason, kind.as_deref())?);
+            say!("{}.", tasks::block(ctx, board, &task, reason, kind.as_deref())?);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,10 @@
 //! The command line: parses, calls one use case, prints. Never touches the store itself.
 
+/// Prints a line of an answer, as `println!` does; a reader who has heard enough is no failure.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::cli::output::line(format_args!($($text)*)) };
+}
+
 mod args;
 mod ask;
 mod output;
@@ -49,7 +54,9 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Completions { shell } => {
             let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "kanban-gateway", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "kanban-gateway", &mut script);
+            say!("{}", String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }
         Command::Config { command: ConfigCommand::Init { path, force } } => {
@@ -61,8 +68,8 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
                 eprintln!("warning: {warning}");
             }
             match &loaded.file {
-                Some(file) => println!("{} is good.", file.display()),
-                None => println!("There is no configuration file; the defaults are good."),
+                Some(file) => say!("{} is good.", file.display()),
+                None => say!("There is no configuration file; the defaults are good."),
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -71,7 +78,7 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
         }
         Command::Demo => runtime()?.block_on(async {
             let program = std::env::current_exe().context("this program cannot be found")?;
-            demo::demo(&program, &mut |line| println!("{line}")).await?;
+            demo::demo(&program, &mut |line| say!("{line}")).await?;
             Ok(ExitCode::SUCCESS)
         }),
         Command::Listen(listen) => runtime()?.block_on(output::listen(listen)),
@@ -118,7 +125,7 @@ fn init(path: Option<PathBuf>, force: bool, env: &Env) -> anyhow::Result<ExitCod
     }
     std::fs::write(&path, config::default_text())
         .with_context(|| format!("{} cannot be written", path.display()))?;
-    println!("{}", path.display());
+    say!("{}", path.display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,8 @@
 //! What is printed: tables for people, JSON for machines.
 
 use std::{
+    fmt::Arguments,
+    io::Write as _,
     process::ExitCode,
     time::{Duration, UNIX_EPOCH},
 };
@@ -19,16 +21,22 @@ use crate::{
     },
 };
 
+/// Prints a line; `say!` is how it is called.
+pub(super) fn line(text: Arguments<'_>) {
+    // `kanban-gateway events | head`: whoever closed the pipe does not want the rest.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
 /// Prints `value` as indented JSON.
 pub(super) fn print_json<T: Serialize + ?Sized>(value: &T) -> anyhow::Result<ExitCode> {
-    println!("{}", serde_json::to_string_pretty(value)?);
+    say!("{}", serde_json::to_string_pretty(value)?);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints rows in columns that are as wide as their content.
 pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
-        println!("None.");
+        say!("None.");
         return;
     }
     let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
@@ -42,7 +50,7 @@ pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) {
         for (cell, width) in cells.zip(&widths) {
             line.push_str(&format!("{cell:width$}  "));
         }
-        println!("{}", line.trim_end());
+        say!("{}", line.trim_end());
     };
     line(&mut head.iter().map(|cell| (*cell).to_owned()));
     for row in &rows {
@@ -77,36 +85,40 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
         Health::Degraded => "degraded",
         Health::Down => "down",
     };
-    println!("{word}");
+    say!("{word}");
     for reason in &status.reasons {
-        println!("  {reason}");
+        say!("  {reason}");
     }
-    println!("set-up {}", status.setup);
+    say!("set-up {}", status.setup);
     for platform in &status.ownership {
-        println!("  {}", platform.line);
+        say!("  {}", platform.line);
     }
     for problem in &status.problems {
-        println!("  {problem}");
+        say!("  {problem}");
     }
-    println!("boards");
+    say!("boards");
     for board in &status.boards {
-        println!(
+        say!(
             "  {}: {}, {} subscriptions, newest event {} ({})",
-            board.slug, board.state, board.subscriptions, board.newest_event, board.path
+            board.slug,
+            board.state,
+            board.subscriptions,
+            board.newest_event,
+            board.path
         );
     }
     for (reason, count) in &status.unserved {
-        println!("  {count} rows not served: {reason}");
+        say!("  {count} rows not served: {reason}");
     }
-    println!("deliveries");
+    say!("deliveries");
     for (state, count) in &status.legs {
-        println!("  {state}: {count}");
+        say!("  {state}: {count}");
     }
     if status.cursors_to_raise > 0 {
-        println!("  cursors to raise: {}", status.cursors_to_raise);
+        say!("  cursors to raise: {}", status.cursors_to_raise);
     }
     for lane in &status.lanes {
-        println!(
+        say!(
             "  {} has {} under way since {}: {}",
             lane.lane,
             lane.legs,
@@ -115,10 +127,10 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
         );
     }
     for pause in &status.pauses {
-        println!("  channel {} rests until {}: {}", pause.channel, time(pause.until), pause.reason);
+        say!("  channel {} rests until {}: {}", pause.channel, time(pause.until), pause.reason);
     }
     for process in &status.instances {
-        println!("process {} ({}) since {}", process.pid, process.id, time(process.started_at));
+        say!("process {} ({}) since {}", process.pid, process.id, time(process.started_at));
     }
     Ok(code)
 }
@@ -133,10 +145,10 @@ pub(super) fn decisions(
         return print_json(&decisions);
     }
     for refused in decisions.iter().filter(|decision| !decision.done) {
-        println!("{}: not {done}: {}", refused.leg, refused.reason);
+        say!("{}: not {done}: {}", refused.leg, refused.reason);
     }
     let count = decisions.iter().filter(|decision| decision.done).count();
-    println!("{count} {done}.");
+    say!("{count} {done}.");
     Ok(if count == 0 && !decisions.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -146,7 +158,7 @@ pub(super) fn config(shown: &[Shown], json: bool) -> anyhow::Result<ExitCode> {
         return print_json(&shown);
     }
     for setting in shown {
-        println!("{} = {}  # {}", setting.key, setting.value, setting.origin);
+        say!("{} = {}  # {}", setting.key, setting.value, setting.origin);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,7 +175,7 @@ pub(super) async fn listen(args: ListenArgs) -> anyhow::Result<ExitCode> {
     };
     let mut listening = listen.start().await?;
     if !json {
-        println!("listening on {}; stop with ctrl-c", listening.url());
+        say!("listening on {}; stop with ctrl-c", listening.url());
     }
     let mut signals = crate::shutdown::Signals::install()?;
     loop {
@@ -173,19 +185,19 @@ pub(super) async fn listen(args: ListenArgs) -> anyhow::Result<ExitCode> {
         };
         let Some(heard) = heard else { return Ok(ExitCode::SUCCESS) };
         if json {
-            println!("{}", serde_json::to_string(&heard)?);
+            say!("{}", serde_json::to_string(&heard)?);
             continue;
         }
         match heard {
             Heard::Wake { number, session, key, text } => {
-                println!("#{number} wake for {session} (key {key})");
+                say!("#{number} wake for {session} (key {key})");
                 for line in text.lines() {
-                    println!("   | {}", self::shown(line));
+                    say!("   | {}", self::shown(line));
                 }
             }
             Heard::Answered { number, status, how } => {
                 let status = status.map_or("no reply".to_owned(), |status| status.to_string());
-                println!("#{number} {how}: {status}");
+                say!("#{number} {how}: {status}");
             }
         }
     }

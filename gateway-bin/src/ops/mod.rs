@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use kanban_store::{
+    StoreError,
     board::{
         Board,
         discovery::{self, BoardPath},
@@ -39,7 +40,13 @@ pub struct Context {
 impl Context {
     /// The board that `slug` names, or the current one.
     pub(crate) fn board(&self, slug: Option<&str>) -> anyhow::Result<(BoardPath, Board)> {
-        let found = discovery::resolve(&|name| self.variable(name), slug)?;
+        let found = discovery::resolve(&|name| self.variable(name), slug).map_err(|error| {
+            let next = match error {
+                StoreError::UnknownBoard { .. } => "; see `kanban-gateway board list`",
+                _ => "",
+            };
+            anyhow::anyhow!("{error}{next}")
+        })?;
         let board = Board::open(&found.path)
             .with_context(|| format!("board `{}` cannot be opened", found.slug))?;
         Ok((found, board))

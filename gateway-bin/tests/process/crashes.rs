@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::{
     process::Process,
     support::{
-        cards::connect,
+        cards::{assert_sound, connect},
         tally::assert_each_told_once,
         wait::{eventually, soon},
         world::World,
@@ -72,6 +72,8 @@ async fn fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_noth
     let counts = world.operator().counts().unwrap();
     assert_eq!(counts.legs.get("delivered"), Some(&200), "{counts:?}");
     assert_eq!((counts.legs.len(), counts.raises), (1, 0), "{counts:?}");
+    assert_sound(world.cards.path());
+    assert_sound(&world.ledger());
     let took = began.elapsed();
     println!("{KILLS} kills, {} wakes, {took:?}", world.receiver.wakes().len());
     assert!(took < Duration::from_secs(90), "{took:?}");

@@ -8,6 +8,7 @@ use kanban_store::board::RowKey;
 use crate::{
     process::{Process, output},
     support::{
+        cards::assert_sound,
         tally::assert_each_told_once,
         wait::{eventually, soon},
         world::World,
@@ -35,6 +36,8 @@ async fn all_told_once(world: &World, asked: &[(RowKey, i64)]) {
     let expected: Vec<_> =
         asked.iter().map(|(row, _)| (row.chat.clone(), row.task.clone())).collect();
     assert_each_told_once(&world.receiver, &expected);
+    assert_sound(world.cards.path());
+    assert_sound(&world.ledger());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,11 @@
-//! The program in processes of its own: killed, stopped, two at a time.
+//! The program in processes of its own: its commands; killed, stopped, two at a time.
 #![cfg(test)]
 
+mod commands;
+mod configuration;
 mod crashes;
 mod instances;
+mod listen;
 mod process;
 mod shutdown;
 

@@ -1,10 +1,12 @@
 //! One running program.
 
 use std::{
+    panic::Location,
     process::{ExitStatus, Output, Stdio},
     sync::{Arc, Mutex},
 };
 
+use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, Command},
@@ -35,6 +37,28 @@ pub fn command(world: &World, arguments: &[&str]) -> Command {
 /// Runs a command to its end.
 pub async fn output(world: &World, arguments: &[&str]) -> Output {
     soon("the end of a command", command(world, arguments).output()).await.unwrap()
+}
+
+/// Runs a command that ends with this exit code; answers what it printed, errors behind the rest.
+#[track_caller]
+pub fn printed(world: &World, arguments: &[&str], code: i32) -> impl Future<Output = String> {
+    let caller = Location::caller();
+    let mut command = command(world, arguments);
+    let shown = arguments.join(" ");
+    async move {
+        let output = soon("the end of a command", command.output()).await.unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let printed = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{caller}: `{shown}` printed:\n{printed}");
+        printed
+    }
+}
+
+/// Runs a command that prints JSON.
+#[track_caller]
+pub fn json(world: &World, arguments: &[&str]) -> impl Future<Output = Value> {
+    let printed = printed(world, arguments, 0);
+    async move { serde_json::from_str(&printed.await).unwrap() }
 }
 
 impl Process {

@@ -1,0 +1,190 @@
+//! The commands, one after the other, as a person would give them.
+
+use serde_json::Value;
+
+use crate::{
+    process::{Process, command, json, printed},
+    support::{wait::eventually, world::World},
+};
+
+#[tokio::test]
+async fn a_task_is_made_followed_completed_and_told_by_commands_alone() {
+    let mut world = World::new().await;
+    world.set("console.enabled", "true");
+    let path = printed(&world, &["board", "create", "ops", "--name", "Operations"], 0).await;
+    assert!(path.trim().ends_with("kanban/boards/ops/kanban.db"), "{path}");
+    let again = printed(&world, &["board", "create", "ops"], 1).await;
+    assert!(again.contains("ops"), "{again}");
+    let boards = json(&world, &["board", "list", "--json"]).await;
+    let slugs: Vec<&Value> =
+        boards.as_array().unwrap().iter().map(|board| &board["slug"]).collect();
+    assert_eq!(slugs, ["default", "ops"]);
+
+    let on = ["--board", "ops"];
+    let made = printed(&world, &["task", "create", on[0], on[1], "Build it"], 0).await;
+    let task = made.trim();
+    for (platform, chat) in [("console", "ops-room"), ("api_server", "sess-abc")] {
+        let add = ["sub", "add", on[0], on[1], task, platform, chat];
+        assert_eq!(printed(&world, &add, 0).await, "Subscribed.\n");
+        assert!(printed(&world, &add, 0).await.contains("there already"));
+    }
+    let done =
+        printed(&world, &["task", "complete", on[0], on[1], task, "--summary", "done once"], 0)
+            .await;
+    assert!(done.contains("is completed"), "{done}");
+    let events = json(&world, &["events", on[0], on[1], "--task", task, "--json"]).await;
+    let kinds: Vec<&Value> =
+        events.as_array().unwrap().iter().map(|event| &event["kind"]).collect();
+    assert_eq!(kinds, ["created", "completed"]);
+
+    let once = command(&world, &["once"]).output().await.unwrap();
+    assert!(once.status.success());
+    let line: Value = serde_json::from_slice(&once.stdout).unwrap();
+    assert_eq!((&line["chat"], &line["events"][0]["task"]), (&"ops-room".into(), &task.into()));
+    assert_eq!(world.next_wake().await.session(), Some("sess-abc"));
+    let subs = json(&world, &["sub", "list", on[0], on[1], "--json"]).await;
+    for sub in subs.as_array().unwrap() {
+        assert_eq!(
+            (&sub["open"], &sub["cursor"], &sub["served"]),
+            (&0.into(), &events[1]["id"], &"ours".into())
+        );
+    }
+    // Again there is nothing to tell.
+    let once = command(&world, &["once"]).output().await.unwrap();
+    assert!(once.status.success() && once.stdout.is_empty());
+
+    let preview = json(&world, &["replay", "--task", task, "--dry-run", "--json"]).await;
+    assert_eq!(preview.as_array().unwrap().len(), 2);
+    let remove = ["sub", "remove", on[0], on[1], task, "console", "ops-room"];
+    assert_eq!(printed(&world, &remove, 0).await, "Removed.\n");
+    let gone = printed(&world, &remove, 1).await;
+    assert!(gone.contains("sub list"), "{gone}");
+    let twice = printed(&world, &["task", "complete", on[0], on[1], task], 1).await;
+    assert!(twice.contains("done"), "it says why not: {twice}");
+    let other = printed(&world, &["task", "create", on[0], on[1], "Build more"], 0).await;
+    let blocked = printed(&world, &["task", "block", on[0], on[1], other.trim(), "why?"], 0).await;
+    assert!(blocked.contains("is blocked"), "{blocked}");
+    assert_eq!(printed(&world, &["dead", "list", "--json"], 0).await.trim(), "[]");
+}
+
+#[tokio::test]
+async fn errors_say_what_to_do_next() {
+    let world = World::new().await;
+    for (arguments, next) in [
+        (&["task", "create", "--board", "nope", "x"][..], "kanban-gateway board list"),
+        (&["events", "--board", "nope"], "kanban-gateway board list"),
+        (&["dead", "show", "1"], "kanban-gateway run"),
+        (&["sub", "add", "t_none", "console", "room"], "t_none"),
+        (&["sub", "add", "t_none", "api_server", "a/b"], "nobody can be reached"),
+        (&["replay"], "--task"),
+        (&["sub", "release"], "--all"),
+        (&["sub", "adopt"], "--platform"),
+    ] {
+        let said = printed(&world, arguments, 1).await;
+        assert!(
+            said.starts_with("kanban-gateway: ") && said.contains(next),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn status_tells_healthy_degraded_and_down_by_its_exit_code() {
+    let world = World::new().await;
+    let down = printed(&world, &["status"], 4).await;
+    assert!(down.starts_with("down") && down.contains("kanban-gateway run"), "{down}");
+    let mut run = Process::run(&world);
+    run.says("ready").await;
+    let healthy = json(&world, &["status", "--json"]).await;
+    assert_eq!(healthy["health"], "healthy", "{healthy}");
+    assert_eq!(healthy["instances"][0]["pid"], run.id());
+    assert_eq!(healthy["boards"][0]["state"], "ok");
+
+    let (task, row) = world.cards.asked("Build the report", "");
+    let event = world.cards.complete(&task, "nobody to wake");
+    world.settled(&row, event).await;
+    let degraded = printed(&world, &["status"], 3).await;
+    assert!(degraded.contains("kanban-gateway dead list"), "{degraded}");
+    let dead = json(&world, &["dead", "list", "--json"]).await;
+    let id = dead[0]["id"].to_string();
+    let shown = printed(&world, &["dead", "show", &id], 0).await;
+    assert!(shown.contains(&task), "{shown}");
+    assert!(printed(&world, &["dead", "drop", &id], 0).await.contains("1 dropped"));
+    printed(&world, &["status"], 0).await;
+    run.terminate();
+    assert!(run.ended().await.success());
+    printed(&world, &["status", "--json"], 4).await;
+}
+
+#[tokio::test]
+async fn rows_are_adopted_and_released_by_command_while_it_runs() {
+    let mut world = World::new().await;
+    world.set("adopt", "off");
+    let task = world.cards.task("Build the report");
+    let row = world.cards.subscribe_as(&task, "api_server", "sess-abc", Some("default"));
+    let mut run = Process::run(&world);
+    run.says("ready").await;
+    eventually("the ledger knows the board", || {
+        (!world.operator().boards_list().unwrap().is_empty()).then_some(())
+    })
+    .await;
+    let adopted = printed(&world, &["sub", "adopt", "--task", &task], 0).await;
+    assert_eq!(adopted, "1 adopted.\n");
+    assert_eq!(world.cards.row(&row).unwrap().owner.as_deref(), Some("kanban-gateway.default"));
+    let event = world.cards.complete(&task, "done once");
+    world.settled(&row, event).await;
+    assert_eq!(printed(&world, &["sub", "release", "--all"], 0).await, "1 released.\n");
+    assert_eq!(world.cards.row(&row).unwrap().owner.as_deref(), Some("default"));
+    run.terminate();
+    assert!(run.ended().await.success());
+    assert_eq!(world.receiver.wakes().len(), 1);
+}
+
+#[tokio::test]
+async fn once_does_what_is_due_before_it_ends_however_often_it_is_called() {
+    let world = World::new().await;
+    for round in 1..=5 {
+        let (task, row) = world.cards.asked("Build the report", "sess-abc");
+        let event = world.cards.complete(&task, "done once");
+        printed(&world, &["once"], 0).await;
+        assert!(world.cards.cursor(&row) >= event, "round {round}");
+        assert_eq!(world.receiver.turns("sess-abc"), round);
+    }
+    let empty = World::new().await;
+    std::fs::remove_dir_all(empty.hermes()).unwrap();
+    let none = printed(&empty, &["once"], 1).await;
+    assert!(none.contains("kanban-gateway board list"), "{none}");
+}
+
+#[tokio::test]
+async fn completions_are_a_script_and_a_closed_pipe_is_no_panic() {
+    let world = World::new().await;
+    let script = printed(&world, &["completions", "bash"], 0).await;
+    assert!(script.contains("complete") && script.contains("kanban-gateway"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut closed = command(&world, &["completions", "bash"]);
+    let status = closed.stdout(writer).status().await.unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[tokio::test]
+async fn the_ledger_is_migrated_by_hand_or_by_itself() {
+    let world = World::new().await;
+    let status = json(&world, &["ledger", "status", "--json"]).await;
+    assert!(status["applied"].as_array().unwrap().is_empty());
+    assert!(!world.ledger().exists(), "looking makes nothing");
+    assert!(printed(&world, &["ledger", "migrate"], 0).await.starts_with("Migrated: "));
+    assert!(printed(&world, &["ledger", "migrate"], 0).await.starts_with("Nothing to migrate"));
+    let status = json(&world, &["ledger", "status", "--json"]).await;
+    assert!(status["pending"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_demo_shows_that_nothing_is_lost_and_nothing_doubled() {
+    let world = World::new().await;
+    let shown = printed(&world, &["demo"], 0).await;
+    for part in ["SIGKILL", "nothing lost, nothing doubled", "On your own boards"] {
+        assert!(shown.contains(part), "{part:?} is missing in {shown}");
+    }
+}

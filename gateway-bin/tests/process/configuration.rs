@@ -1,0 +1,91 @@
+//! `config init|check|show`, and what is said of a configuration or command line that cannot be used.
+
+use crate::{
+    process::{json, printed},
+    support::world::World,
+};
+
+#[tokio::test]
+async fn the_default_file_can_be_used_as_it_is_written() {
+    let world = World::new().await;
+    let path = world.folder().join("etc").join("gateway.toml");
+    let file = path.to_str().unwrap();
+    assert_eq!(printed(&world, &["config", "init", file], 0).await.trim(), file);
+    let good = printed(&world, &["-c", file, "config", "check"], 0).await;
+    assert!(good.contains("is good"), "{good}");
+    let there = printed(&world, &["config", "init", file], 1).await;
+    assert!(there.contains("--force"), "{there}");
+    printed(&world, &["config", "init", file, "--force"], 0).await;
+    let none = printed(&world, &["config", "check"], 0).await;
+    assert!(none.contains("no configuration file"), "{none}");
+}
+
+#[tokio::test]
+async fn values_are_shown_with_where_they_come_from_and_never_a_key() {
+    let mut world = World::new().await;
+    world.server("work", "http://127.0.0.1:9", "a-key-that-nobody-may-see");
+    let file = world.folder().join("gateway.toml");
+    std::fs::write(&file, "max_age = \"3d\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    let shown = json(&world, &["-c", file, "config", "show", "--json"]).await;
+    let of = |key: &str| {
+        let all = shown.as_array().unwrap();
+        let found = all.iter().find(|shown| shown["key"] == key);
+        found.unwrap_or_else(|| panic!("{key} is missing")).clone()
+    };
+    assert_eq!(of("max_age")["origin"], "file");
+    assert!(of("max_age")["value"].as_str().unwrap().contains("3d"));
+    assert_eq!(of("owner")["origin"], "default");
+    assert_eq!(of("wake.settle")["origin"], "environment (KANBAN_GATEWAY_WAKE__SETTLE)");
+    let people = printed(&world, &["-c", file, "config", "show"], 0).await;
+    for text in [shown.to_string(), people] {
+        assert!(!text.contains("a-key-that-nobody-may-see") && text.contains("127.0.0.1:9"));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_configuration_names_every_fault_and_ends_with_2() {
+    let world = World::new().await;
+    let file = world.folder().join("gateway.toml");
+    std::fs::write(
+        &file,
+        "max_aje = \"3d\"\n\n[wake]\nmin_interval = \"soon\"\nkinds = [\"complete\"]\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    for command in [&["config", "check"][..], &["run"], &["status"], &["sub", "list"]] {
+        let arguments: Vec<&str> =
+            ["-c", file].into_iter().chain(command.iter().copied()).collect();
+        let said = printed(&world, &arguments, 2).await;
+        for part in [
+            "line 1",
+            "max_aje",
+            "did you mean `max_age`",
+            "line 4",
+            "wake.min_interval",
+            "complete",
+        ] {
+            assert!(said.contains(part), "{part:?} is missing in: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_command_line_ends_with_2_and_help_with_0() {
+    let world = World::new().await;
+    for wrong in [
+        &[][..],
+        &["frobnicate"],
+        &["sub", "add", "t_1"],
+        &["dead", "retry"],
+        &["dead", "show", "x"],
+        &["listen", "--drop", "--status", "200"],
+        &["replay", "--since", "yesterday"],
+    ] {
+        let said = printed(&world, wrong, 2).await;
+        assert!(said.contains("Usage") || said.contains("--help"), "{wrong:?}: {said}");
+    }
+    for right in [&["--help"][..], &["--version"], &["help", "run"], &["sub", "add", "--help"]] {
+        printed(&world, right, 0).await;
+    }
+}

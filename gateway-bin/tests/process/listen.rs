@@ -1,0 +1,109 @@
+//! `listen` stands in for an API server, well or badly behaved.
+
+use std::{net::TcpListener, process::Stdio};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader, Lines},
+    process::{Child, ChildStdout},
+};
+
+use crate::{
+    process::command,
+    support::{wait::soon, world::World},
+};
+
+const KEY: &str = "listen-key-0123456789";
+
+struct Listen {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Listen {
+    /// Listens with these options at a port of its own, which becomes the world's API server.
+    fn start(world: &mut World, options: &[&str]) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = free.local_addr().unwrap().to_string();
+        drop(free);
+        let arguments: Vec<&str> =
+            ["listen", "--addr", &addr].into_iter().chain(options.iter().copied()).collect();
+        let mut child = command(world, &arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        world.server("default", &format!("http://{addr}"), KEY);
+        Self { child, lines }
+    }
+
+    async fn line(&mut self) -> String {
+        soon("a line", self.lines.next_line()).await.unwrap().unwrap()
+    }
+
+    /// The next line that does not quote a wake's text.
+    async fn news(&mut self) -> String {
+        loop {
+            let line = self.line().await;
+            if !line.starts_with("   | ") {
+                return line;
+            }
+        }
+    }
+
+    async fn end(mut self) {
+        self.child.kill().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn each_wake_is_printed_with_its_scripted_end() {
+    let mut world = World::new().await;
+    let mut listen = Listen::start(&mut world, &["--status", "500,200", "--delay", "50ms"]);
+    assert!(listen.line().await.starts_with("listening on http://127.0.0.1:"));
+    let (task, row) = world.cards.asked("Build the report", "sess-abc");
+    let running = world.start();
+    let event = world.cards.complete(&task, "done once");
+    for end in ["ran: 500", "ran: 200"] {
+        let wake = listen.news().await;
+        assert!(wake.contains("wake for sess-abc (key "), "{wake}");
+        let text = listen.line().await;
+        assert!(text.contains(&task), "{text}");
+        assert!(listen.news().await.ends_with(end));
+    }
+    world.settled(&row, event).await;
+    running.stop().await.unwrap();
+    listen.end().await;
+}
+
+#[tokio::test]
+async fn a_wake_that_is_dropped_is_found_by_the_look_and_not_sent_again() {
+    let mut world = World::new().await;
+    let mut listen = Listen::start(&mut world, &["--drop"]);
+    listen.line().await;
+    let (task, row) = world.cards.asked("Build the report", "sess-abc");
+    let running = world.start();
+    let event = world.cards.complete(&task, "done once");
+    assert!(listen.news().await.contains("wake for sess-abc"));
+    assert!(listen.news().await.ends_with("no reply"));
+    world.settled(&row, event).await;
+    running.stop().await.unwrap();
+    listen.end().await;
+}
+
+#[tokio::test]
+async fn machines_read_json_lines() {
+    let mut world = World::new().await;
+    let mut listen = Listen::start(&mut world, &["--json"]);
+    let (task, row) = world.cards.asked("Build the report", "sess-abc");
+    let running = world.start();
+    let event = world.cards.complete(&task, "done once");
+    let wake: Value = serde_json::from_str(&listen.line().await).unwrap();
+    assert_eq!((&wake["event"], &wake["session"]), (&"wake".into(), &"sess-abc".into()));
+    assert!(wake["text"].as_str().unwrap().contains(&task));
+    let end: Value = serde_json::from_str(&listen.line().await).unwrap();
+    assert_eq!(
+        (&end["event"], &end["status"], &end["how"]),
+        (&"answered".into(), &200.into(), &"ran".into())
+    );
+    world.settled(&row, event).await;
+    running.stop().await.unwrap();
+    listen.end().await;
+}

@@ -117,11 +117,13 @@ impl Supervisor {
 
     fn world_changed(&mut self, generation: Generation) {
         match (self.make)(self.watch.hermes(), generation) {
-            Ok(world) if world == self.world => {}
             Ok(world) => {
-                self.world = world.clone();
-                self.boards.announce(world);
-                self.announce();
+                // Where it is the same, a channel may still be another: with another key, elsewhere.
+                self.boards.announce(world.clone());
+                if world != self.world {
+                    self.world = world;
+                    self.announce();
+                }
             }
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);

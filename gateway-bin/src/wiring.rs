@@ -245,7 +245,9 @@ impl ChannelMaker {
         }
         let abilities = made.iter().map(|(name, (ability, _))| (name.clone(), *ability)).collect();
         map.replace(made.into_iter().map(|(name, (_, channel))| (name, channel)).collect());
-        Ok(hermes.world(generation, abilities, self.config.alongside.clone()))
+        let mut world = hermes.world(generation, abilities, self.config.alongside.clone());
+        world.up_since = hermes.up_since(&self.config.api_servers);
+        Ok(world)
     }
 }
 

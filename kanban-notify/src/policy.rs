@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{event::Kind, ids::ChannelName};
+use crate::{event::Kind, ids::ChannelName, time::Timestamp};
 
 /// The operator's decisions. Each field's default is the documented one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +123,9 @@ pub struct World {
     pub hermes: BTreeMap<String, BTreeSet<String>>,
     /// Platforms that we serve although a live Hermes notifier does too (`alongside = true`).
     pub alongside: BTreeSet<String>,
+    /// Since when the process behind a channel has been running, to the second, where that can be seen:
+    /// no turn from before is running any more.
+    pub up_since: BTreeMap<ChannelName, Timestamp>,
 }
 
 /// What a channel can do about an unknown outcome.

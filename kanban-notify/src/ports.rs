@@ -59,6 +59,9 @@ pub trait Claims: Send + Sync {
     /// Records outcomes, durably before it answers; says which cursors may now be raised.
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Raise>, PortError>;
 
+    /// Ends a channel's pause, whatever its time (law D8).
+    async fn lift(&self, channel: ChannelName) -> Result<(), PortError>;
+
     /// Notes what became of raised cursors.
     async fn raised(&self, raised: Vec<(Raise, RowOutcome)>) -> Result<(), PortError>;
 }

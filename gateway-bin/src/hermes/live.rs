@@ -50,6 +50,8 @@ pub struct Live {
     pub pid: Option<u32>,
     /// Clock ticks since boot when it started.
     pub started: Option<u64>,
+    /// The second of the wall clock at which it started.
+    pub started_at: Option<u64>,
     /// `gateway_state`, such as `running` or `draining`; `unknown` where its state cannot be read.
     pub state: String,
     /// Platforms it has, or tries to have, a connection to.
@@ -230,6 +232,7 @@ pub(super) fn live(
         profile: home.name.clone(),
         pid,
         started: sighting.process.map(|(_, ticks)| ticks),
+        started_at,
         state: state.unwrap_or_else(|| "unknown".to_owned()),
         // Without a record, what it is set up for is the safe guess.
         platforms: record

@@ -187,7 +187,6 @@ mod tests {
         let started = proc.started(pid).unwrap();
         assert!(proc.started_at(started.ticks).unwrap() > 1_600_000_000);
         assert!(proc.environ(pid).is_some());
-        assert!(!proc.is_gateway(pid));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kanban_notify::{
     ids::ChannelName,
     policy::{Ability, Adopt, Policy, World},
+    time::Timestamp,
 };
 
 use super::{
@@ -95,7 +96,28 @@ impl Hermes {
                 profiles.extend(live.takes(generation));
             }
         }
-        World { channels, hermes, alongside }
+        World { channels, hermes, alongside, up_since: BTreeMap::new() }
+    }
+
+    /// Since when the API servers of the profiles have been running. Those that the operator names may
+    /// be anywhere, so nothing is known of them.
+    pub fn up_since(&self, named: &[ApiServerConfig]) -> BTreeMap<ChannelName, Timestamp> {
+        let mut since = BTreeMap::new();
+        for live in self.lives.iter().filter(|live| live.hosts_api_server()) {
+            let Some(second) = live.started_at.and_then(|second| i64::try_from(second).ok()) else {
+                continue;
+            };
+            for profile in &live.serves {
+                // A profile's own gateway goes before one that serves it besides.
+                if *profile == live.profile || !self.lives.iter().any(|l| l.profile == *profile) {
+                    since.insert(ChannelName::api_server(profile), Timestamp::from_secs(second));
+                }
+            }
+        }
+        for server in named {
+            since.remove(&ChannelName::api_server(&server.profile));
+        }
+        since
     }
 
     /// How Hermes and we share the work.

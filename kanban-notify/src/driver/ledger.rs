@@ -7,6 +7,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use super::{Done, Ports, log};
 use crate::{
     engine::{Command, Input},
+    ids::ChannelName,
     record::{Intent, Plan, Raise, RowOutcome, Settlement},
 };
 
@@ -26,6 +27,7 @@ enum Operation {
     LoadWork,
     Plan(Plan),
     NoteRaised(Vec<(Raise, RowOutcome)>),
+    Lift(ChannelName),
     /// All of `intents`.
     Intend,
     /// All of `settlements`.
@@ -39,6 +41,7 @@ impl LedgerQueue {
             Command::LoadWork => Operation::LoadWork,
             Command::Plan(plan) => Operation::Plan(plan),
             Command::NoteRaised(raised) => Operation::NoteRaised(raised),
+            Command::Lift(channel) => Operation::Lift(channel),
             Command::Intend(intent) => {
                 self.intents.push(intent);
                 if self.intents.len() > 1 {
@@ -79,6 +82,7 @@ impl LedgerQueue {
             Operation::LoadWork => marked(load_work(ports)),
             Operation::Plan(plan) => marked(plan_one(ports, plan)),
             Operation::NoteRaised(raised) => marked(note_raised(ports, raised)),
+            Operation::Lift(channel) => marked(lift(ports, channel)),
             Operation::Intend => marked(intend(ports, std::mem::take(&mut self.intents))),
             Operation::Settle => marked(settle(ports, std::mem::take(&mut self.settlements))),
         })
@@ -132,6 +136,14 @@ async fn settle(ports: Ports, settlements: Vec<Settlement>) -> Option<Input> {
 async fn note_raised(ports: Ports, raised: Vec<(Raise, RowOutcome)>) -> Option<Input> {
     // Not noted is noted again: a cursor that is already as high is raised for nothing.
     if let Err(error) = ports.claims.raised(raised).await {
+        log::port_failed(&error, None);
+    }
+    None
+}
+
+async fn lift(ports: Ports, channel: ChannelName) -> Option<Input> {
+    // A rest that could not be lifted ends by itself.
+    if let Err(error) = ports.claims.lift(channel).await {
         log::port_failed(&error, None);
     }
     None

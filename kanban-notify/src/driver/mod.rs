@@ -264,6 +264,7 @@ impl Driver {
             Command::LoadWork
             | Command::Plan(_)
             | Command::NoteRaised(_)
+            | Command::Lift(_)
             | Command::Intend(_)
             | Command::Settle(_) => {}
         }

@@ -93,6 +93,18 @@ impl Engine {
         }
     }
 
+    /// Probes every refused credential now: it may be another one than before.
+    pub(super) fn probe_refused(&mut self) {
+        let refused = |channel: &ChannelState| {
+            !channel.probing && channel.pause.as_ref().is_some_and(|pause| pause.credential)
+        };
+        let refused = self.channels.iter().filter(|(_, channel)| refused(channel));
+        let names: Vec<ChannelName> = refused.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.set_timer(Timer::Channel(name), Timestamp::default());
+        }
+    }
+
     pub(super) fn probed(&mut self, name: &ChannelName, verdict: &Verdict, now: Timestamp) {
         let Some(channel) = self.channels.get_mut(name) else {
             return;
@@ -100,6 +112,8 @@ impl Engine {
         channel.probing = false;
         if matches!(verdict, Verdict::Delivered(_)) {
             channel.failed_probes = 0;
+            // Before any intent: the ledger still says until when the channel was to rest.
+            self.out.push(Command::Lift(name.clone()));
             self.resume(name);
             return;
         }

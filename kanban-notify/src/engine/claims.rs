@@ -33,7 +33,9 @@ impl Engine {
                 IntentResult::Taken => {
                     // Somebody else has one of them or closed it; the ledger knows which.
                     self.unbind(&draft.lane, &draft.legs, now);
-                    if let Some(state) = self.lanes.get_mut(&draft.lane) {
+                    if let Some(state) = self.lanes.get_mut(&draft.lane)
+                        && state.hold == Hold::Free
+                    {
                         state.hold = Hold::Reloading;
                     }
                     self.load_work();
@@ -52,12 +54,22 @@ impl Engine {
 
     /// Gives a draft's legs and slot back; the lane goes on at `at`.
     fn unbind(&mut self, lane: &Lane, legs: &[LegId], at: Timestamp) {
-        for leg in legs {
+        // A claim of a dead instance may have been taken over while the draft was on its way: it holds
+        // the lane, and its legs, until its outcome is known (law D9).
+        let hold = self.lanes.get(lane).map(|state| state.hold);
+        let kept = match hold {
+            Some(Hold::Claimed(id)) => self.claims.get(&id).map(|claim| claim.legs.clone()),
+            _ => None,
+        };
+        let kept = kept.unwrap_or_default();
+        for leg in legs.iter().filter(|leg| !kept.contains(leg)) {
             if let Some(open) = self.open_leg_mut(*leg) {
                 open.bound = false;
             }
         }
-        if let Some(state) = self.lanes.get_mut(lane) {
+        if let Some(state) = self.lanes.get_mut(lane)
+            && state.hold == Hold::Drafted
+        {
             state.hold = Hold::Free;
             state.not_before = state.not_before.max(at);
         }
@@ -71,7 +83,7 @@ impl Engine {
             self.move_leg(*leg, LegStep::Send);
         }
         if lane.is_session() {
-            self.wakes.entry(lane.clone()).or_default().push_back(now);
+            self.wakes.entry(lane.clone()).or_default().push_back(intent.at);
         }
         if let Some(state) = self.lanes.get_mut(&lane) {
             state.hold = Hold::Claimed(id);
@@ -86,6 +98,7 @@ impl Engine {
             at: intent.at,
             phase: Phase::Sending,
             haunted: false,
+            sent_at: now,
             seen_down: false,
             tries: 0,
             unsettled: None,
@@ -156,7 +169,7 @@ impl Engine {
             return;
         };
         claim.unsettled = None;
-        let (lane, reference) = (claim.lane.clone(), claim.reference.clone());
+        let (lane, reference, at) = (claim.lane.clone(), claim.reference.clone(), claim.at);
         self.tell_outcome(&lane, &settlement);
         for outcome in &settlement.legs {
             if outcome.state.is_final() {
@@ -171,17 +184,26 @@ impl Engine {
         if let Some(pause) = settlement.pause.clone() {
             self.pause(pause);
         }
-        let delivered = settlement.verdict == "delivered";
-        if let Some(state) = self.lanes.get_mut(&lane) {
-            match settlement.verdict {
-                "busy" | "unreachable" => state.soft = state.soft.saturating_add(1),
-                "failed_turn" | "retryable" => state.failed_reference = Some(reference),
-                _ if delivered => {
-                    state.soft = 0;
-                    state.failed_reference = None;
-                }
-                _ => {}
+        let soft = self.lanes.get_mut(&lane).map(|state| &mut state.soft);
+        if settlement.over
+            && matches!(settlement.verdict, "busy" | "unreachable")
+            && let Some(wakes) = self.wakes.get_mut(&lane)
+        {
+            // Nobody was woken: it does not count for the budget (law W5).
+            wakes.retain(|wake| *wake != at);
+        }
+        match (settlement.verdict, soft) {
+            ("busy" | "unreachable", Some(soft)) => *soft = soft.saturating_add(1),
+            ("failed_turn" | "retryable", _) if lane.is_session() => {
+                self.failed.insert(lane.clone(), reference);
             }
+            ("delivered", soft) => {
+                self.failed.remove(&lane);
+                if let Some(soft) = soft {
+                    *soft = 0;
+                }
+            }
+            _ => {}
         }
         if settlement.over {
             self.claims.remove(&id);

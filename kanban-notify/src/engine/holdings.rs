@@ -14,7 +14,7 @@ use crate::{
     leg::{Leg, LegKind},
     message::{Destination, Parcel},
     ownership,
-    record::{Facts, OpenClaim, Owed, OwedLeg, Work},
+    record::{Facts, OpenClaim, Owed, OwedLeg, RecentWake, Work},
     time::Timestamp,
 };
 
@@ -47,8 +47,12 @@ impl Engine {
         for pause in work.pauses {
             self.pause(pause);
         }
-        for (channel, session, at) in work.recent_wakes {
+        for RecentWake { channel, session, at, failed } in work.recent_wakes {
             let lane = Lane::new(Destination::Session { channel, session });
+            match failed {
+                Some(reference) => self.failed.insert(lane.clone(), reference),
+                None => self.failed.remove(&lane),
+            };
             let wakes = self.wakes.entry(lane).or_default();
             if !wakes.contains(&at) {
                 wakes.push_back(at);
@@ -62,6 +66,7 @@ impl Engine {
         }
         self.queue_raises(work.raises, now);
         if first {
+            self.probe_refused();
             let boards: Vec<BoardId> = self.boards.keys().copied().collect();
             for board in boards {
                 self.read(board);
@@ -91,6 +96,7 @@ impl Engine {
             at: open.at,
             phase: Phase::Unknown,
             haunted: true,
+            sent_at: open.at,
             seen_down: false,
             tries: 0,
             unsettled: None,

@@ -82,6 +82,7 @@ impl Engine {
             self.sweep(board);
         }
         self.touched.extend(self.lanes.keys().cloned());
+        self.probe_refused();
         let unknown: Vec<_> = self
             .claims
             .iter()
@@ -352,6 +353,7 @@ impl Engine {
             return;
         };
         let mut held = Vec::new();
+        let mut lost = false;
         for (change, outcome) in &stamps {
             let RowChange::Stamp { key, .. } = change else {
                 continue;
@@ -363,11 +365,12 @@ impl Engine {
             match outcome {
                 RowOutcome::Won => held.push(confirm),
                 // Somebody wrote the owner in between: look again.
-                RowOutcome::Lost => state.again = true,
+                RowOutcome::Lost => lost = true,
                 RowOutcome::Gone => {}
             }
         }
-        if state.again {
+        if lost {
+            state.again = true;
             state.sweep = Sweep::Above(EventId(0));
         }
         for confirm in &held {

@@ -58,7 +58,7 @@ impl Engine {
                 return;
             };
             state.hold = Hold::Looking;
-            let reference = state.failed_reference.clone();
+            let reference = self.failed.get(&lane).cloned();
             self.out.push(Command::Look { lane, claim: None, reference });
         } else {
             self.draft(lane, now);
@@ -114,12 +114,11 @@ impl Engine {
         result: Result<SessionView, LookError>,
         now: Timestamp,
     ) {
-        let Some(state) = self.lanes.get_mut(&lane) else {
-            return;
+        // A claim that was taken over in the meantime holds the lane: the look's place is given back.
+        let looking = self.lanes.get_mut(&lane).filter(|state| state.hold == Hold::Looking);
+        let Some(state) = looking else {
+            return self.release_slot(lane.channel());
         };
-        if state.hold != Hold::Looking {
-            return;
-        }
         state.hold = Hold::Free;
         let busy_wait = self.policy.wake.busy_wait;
         let view = match result {
@@ -152,8 +151,11 @@ impl Engine {
         let Some(state) = self.lanes.get_mut(&lane) else {
             return;
         };
+        let up_since = self.world.up_since.get(lane.channel()).copied().unwrap_or_default();
         let running = view.open_since.is_some_and(|since| {
-            !view.open_is_reference && now.since(since) < self.policy.wake.longest_turn
+            !view.open_is_reference
+                && since >= up_since
+                && now.since(since) < self.policy.wake.longest_turn
         });
         if running {
             let since = *state.busy_since.get_or_insert(now);
@@ -220,6 +222,9 @@ impl Engine {
             if let Some(track) = self.tracks.get_mut(&key) {
                 track.lane = to.clone();
             }
+        }
+        if let Some(reference) = self.failed.remove(from) {
+            self.failed.insert(to.clone(), reference);
         }
         self.touched.insert(to.clone());
     }

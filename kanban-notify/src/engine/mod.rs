@@ -136,6 +136,8 @@ pub enum Command {
     ChangeRows(BoardId, Vec<RowChange>),
     /// Note in the ledger what became of raised cursors.
     NoteRaised(Vec<(Raise, RowOutcome)>),
+    /// Note in the ledger that a channel rests no more.
+    Lift(ChannelName),
     /// Record an intent.
     Intend(Intent),
     /// Send a recorded claim.
@@ -176,6 +178,9 @@ pub struct Engine {
     aliases: Aliases,
     /// When each session was woken lately (law W5).
     wakes: HashMap<Lane, VecDeque<Timestamp>>,
+    /// The reference of each session's last wake, where that is known to have failed: the open turn that
+    /// it left behind means nothing (law W4).
+    failed: HashMap<Lane, String>,
     timers: BTreeSet<(Timestamp, Timer)>,
     timer_of: HashMap<Timer, Timestamp>,
     touched: BTreeSet<Lane>,
@@ -206,6 +211,7 @@ impl Engine {
             claims: BTreeMap::new(),
             aliases: Aliases::default(),
             wakes: HashMap::new(),
+            failed: HashMap::new(),
             timers: BTreeSet::new(),
             timer_of: HashMap::new(),
             touched: BTreeSet::new(),

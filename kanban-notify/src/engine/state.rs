@@ -225,8 +225,6 @@ pub(super) struct LaneState {
     pub(super) busy_since: Option<Timestamp>,
     /// Looks before a wake that failed or saw a running turn, in a row.
     pub(super) looks: u32,
-    /// The reference of the last wake that is known to have failed: what it left open means nothing.
-    pub(super) failed_reference: Option<String>,
     /// Attempts in a row that had no effect and were no failure.
     pub(super) soft: u32,
 }
@@ -239,7 +237,6 @@ impl LaneState {
             not_before: Timestamp::default(),
             busy_since: None,
             looks: 0,
-            failed_reference: None,
             soft: 0,
         }
     }
@@ -292,6 +289,8 @@ pub(super) struct Claim {
     pub(super) phase: Phase,
     /// An earlier attempt may have had its effect: a refusal now does not dissolve the claim.
     pub(super) haunted: bool,
+    /// When it was sent last.
+    pub(super) sent_at: Timestamp,
     /// The server was seen down after the send: no turn from before is running any more.
     pub(super) seen_down: bool,
     /// Looks and resends so far while unknown.

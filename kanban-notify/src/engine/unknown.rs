@@ -19,6 +19,9 @@ use crate::{
 
 /// First and longest pause between two looks for a reference.
 const PACE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// How exactly the start of a process is known. A restart that was none costs nothing: the process
+/// joins the same key to the turn that is running.
+const UP_SLACK: Duration = Duration::from_secs(2);
 
 /// What a history says about a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub fn judge(
     view: &SessionView,
     session: &str,
     sent_at: Timestamp,
-    seen_down: bool,
+    server_ended: bool,
     longest_turn: Duration,
     now: Timestamp,
 ) -> Finding {
@@ -49,7 +52,7 @@ pub fn judge(
         return match seen.answered {
             true => Finding::Answered,
             // Whatever ran in a server that went down has ended with it.
-            false if seen_down || age >= longest_turn => Finding::Unanswered,
+            false if server_ended || age >= longest_turn => Finding::Unanswered,
             false => Finding::Running,
         };
     }
@@ -139,7 +142,10 @@ impl Engine {
         let Destination::Session { session, .. } = &claim.parcel.destination else {
             return;
         };
-        let found = judge(&view, session, claim.at, claim.seen_down, longest_turn, now);
+        let up_since = self.world.up_since.get(claim.lane.channel());
+        let restarted = up_since.is_some_and(|since| since.after(UP_SLACK) > claim.sent_at);
+        let ended = claim.seen_down || restarted;
+        let found = judge(&view, session, claim.at, ended, longest_turn, now);
         match found {
             Finding::Answered => {
                 let receipt = Receipt {
@@ -194,6 +200,7 @@ impl Engine {
         if let Some(claim) = self.claims.get_mut(&id) {
             claim.phase = Phase::Sending;
             claim.seen_down = false;
+            claim.sent_at = now;
             claim.tries = claim.tries.saturating_add(1);
             self.out.push(Command::Send(id, claim.parcel.clone()));
         }

@@ -292,8 +292,22 @@ pub struct Work {
     pub pauses: Vec<Pause>,
     /// Known aliases: channel, raw session, resolved session.
     pub aliases: Vec<(ChannelName, String, String)>,
-    /// Wakes posted lately: channel, resolved session, time; for budgets (law W5).
-    pub recent_wakes: Vec<(ChannelName, String, Timestamp)>,
+    /// Wakes posted lately, oldest first.
+    pub recent_wakes: Vec<RecentWake>,
+}
+
+/// A wake that was posted lately: it counts for budgets (law W5), and what it left behind in its
+/// session is known for what it is (law W4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentWake {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The resolved session.
+    pub session: String,
+    /// When its intent was recorded.
+    pub at: Timestamp,
+    /// Its reference, when its turn is known to have failed.
+    pub failed: Option<String>,
 }
 
 /// How long the ledger's `recent_wakes` reach back.

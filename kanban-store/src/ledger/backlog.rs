@@ -34,8 +34,23 @@ pub struct WorkRows {
     pub pauses: Vec<PauseRow>,
     /// Channel, raw session, resolved session.
     pub aliases: Vec<(String, String, String)>,
-    /// Channel, raw session, time of wakes that were posted, oldest first.
-    pub wakes: Vec<(String, String, i64)>,
+    /// Wakes that were posted, oldest first.
+    pub wakes: Vec<WakeRow>,
+}
+
+/// A wake that was posted.
+#[derive(Clone, Debug, PartialEq, Eq, Queryable)]
+pub struct WakeRow {
+    /// The channel.
+    pub channel: String,
+    /// The raw session.
+    pub session: String,
+    /// When its intent was recorded.
+    pub at: i64,
+    /// What came of it; empty while it is out.
+    pub verdict: String,
+    /// Its reference.
+    pub reference: String,
 }
 
 /// Gives the open claims of dead instances to `me`, and answers them: each claim, by this, to one
@@ -89,7 +104,13 @@ pub fn read(conn: &mut SqliteConnection, now: i64, wakes_since: i64) -> QueryRes
             .filter(claims::target.eq(SESSION))
             .filter(claims::verdict.eq_any(POSTED))
             .order((claims::intended_at, claims::id))
-            .select((claims::channel, claims::chat, claims::intended_at))
+            .select((
+                claims::channel,
+                claims::chat,
+                claims::intended_at,
+                claims::verdict,
+                claims::reference,
+            ))
             .load(conn)?,
     })
 }
@@ -100,7 +121,7 @@ pub const SESSION: &str = "session";
 pub const CHAT: &str = "chat";
 
 /// Verdicts of wakes that reached their session, or may have; the empty one is still out.
-const POSTED: [&str; 4] = ["", "delivered", "failed_turn", "unknown"];
+const POSTED: [&str; 5] = ["", "delivered", "failed_turn", "retryable", "unknown"];
 
 fn owed(conn: &mut SqliteConnection) -> QueryResult<Vec<OwedRows>> {
     let rows = legs::table

@@ -327,6 +327,11 @@ fn learn(
         .map(drop)
 }
 
+/// Ends a pause. Answers whether there was one.
+pub fn lift(conn: &mut SqliteConnection, channel: &str) -> QueryResult<bool> {
+    diesel::delete(pauses::table.find(channel)).execute(conn).map(|lifted| lifted > 0)
+}
+
 fn rest(conn: &mut SqliteConnection, pause: &PauseRow, now: i64) -> QueryResult<()> {
     if pause.until <= now {
         return diesel::delete(pauses::table.find(&pause.channel)).execute(conn).map(drop);

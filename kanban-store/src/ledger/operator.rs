@@ -13,7 +13,7 @@ pub use self::{
     list::{BoardInfo, Counts, InstanceInfo, LaneInfo, SubscriptionFilter, SubscriptionInfo},
     release::{Adoption, Released},
 };
-use super::{Ledger, during, now, prune, rows::PauseRow};
+use super::{Ledger, claims, during, now, prune, rows::PauseRow};
 use crate::error::StoreError;
 
 /// An operator's hand on a ledger. A running daemon sees what it changed and reads anew.
@@ -121,7 +121,7 @@ impl Operator {
 
     /// Ends a pause. Answers whether there was one.
     pub fn lift_pause(&mut self, channel: &str) -> Result<bool, StoreError> {
-        self.write("lifting a pause", |conn, _| list::lift(conn, channel))
+        self.write("lifting a pause", |conn, _| claims::lift(conn, channel))
     }
 
     /// The processes that use the ledger, as far as they are listed.

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures_channel::oneshot;
 use kanban_notify::{
     error::{PortError, PortErrorKind},
-    ids::{BoardId, ClaimId},
+    ids::{BoardId, ChannelName, ClaimId},
     ports::{Backlog, Claims, Planner},
     record::{
         Intent, IntentResult, Plan, Planned, Raise, RowOutcome, Settlement, WAKE_BUDGET_WINDOW,
@@ -240,6 +240,14 @@ impl Claims for LedgerPort {
                 );
             }
             Ok(raises.into_iter().map(convert::raise).collect())
+        })
+        .await
+    }
+
+    async fn lift(&self, channel: ChannelName) -> Result<(), PortError> {
+        let operation = "lifting a pause";
+        self.call(operation, true, move |desk| {
+            claims::lift(desk.conn, channel.as_str()).map_err(during(operation)).map(drop)
         })
         .await
     }

@@ -8,7 +8,7 @@ use kanban_notify::{
     ids::{BoardId, ChannelName, EventId, LegId},
     leg::LegState,
     ports::{Claims as _, Planner as _},
-    record::{IntentResult, Pause, RowOutcome},
+    record::{IntentResult, Pause, RecentWake, RowOutcome},
     subscription::Life,
     verdict::Detail,
 };
@@ -128,10 +128,11 @@ fn w3_aliases_are_kept_and_w5_wakes_are_counted_by_the_session_they_reached() {
     for (leg, state, verdict) in [
         (ids[0], LegState::Delivered, "delivered"),
         (ids[1], LegState::Retrying, "busy"),
-        (ids[2], LegState::Delivered, "delivered"),
+        (ids[2], LegState::Retrying, "failed_turn"),
     ] {
         let mut intent = intent("raw", "raw", &[leg]);
         intent.at = at(now);
+        intent.reference = format!("kgw:{}", leg.0);
         let IntentResult::Won(claim) = intend(&port, intent) else {
             panic!("not won");
         };
@@ -144,8 +145,9 @@ fn w3_aliases_are_kept_and_w5_wakes_are_counted_by_the_session_they_reached() {
     let channel = ChannelName::api_server("default");
     let alias = (channel.clone(), "raw".to_owned(), "newer".to_owned());
     assert_eq!(work.aliases, [alias]);
-    let wake = (channel, "newer".to_owned(), at(now));
-    assert_eq!(work.recent_wakes, [wake.clone(), wake], "a busy answer is no wake");
+    let wake = RecentWake { channel, session: "newer".to_owned(), at: at(now), failed: None };
+    let failed = RecentWake { failed: Some(format!("kgw:{}", ids[2].0)), ..wake.clone() };
+    assert_eq!(work.recent_wakes, [wake, failed], "a busy answer is no wake");
 }
 
 #[test]

@@ -55,6 +55,15 @@ fn servers_the_operator_names_take_the_place_of_the_profiles_own() {
     let models: Vec<(&str, &str)> =
         servers.iter().map(|s| (s.url.as_str(), s.model.as_str())).collect();
     assert_eq!(models, [("http://named", "hermes-agent"), ("http://named", "far")]);
+    // Nothing is known of the process behind a server that the operator names.
+    machine.gateway("h", 41, "", &[API]);
+    let started = kanban_notify::time::Timestamp::from_secs(1_780_000_592);
+    let since = machine.hermes().up_since(&[]);
+    assert_eq!(
+        since.into_iter().collect::<Vec<_>>(),
+        [(ChannelName::api_server("default"), started)]
+    );
+    assert!(machine.hermes().up_since(&[named("default")]).is_empty());
 }
 
 #[test]

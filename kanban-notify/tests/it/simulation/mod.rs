@@ -20,6 +20,7 @@ use kanban_notify::{
     time::Timestamp,
 };
 
+mod neighbour;
 mod worlds;
 
 const BOARD: BoardId = BoardId(1);
@@ -44,7 +45,8 @@ struct Sim {
 
 impl Sim {
     fn new(seed: u64, deduplicates: bool, readable: bool) -> Self {
-        let policy = Policy::default();
+        // One place for each channel: one that is not given back stops everything.
+        let policy = Policy { concurrency: 1, ..Policy::default() };
         let mut sim = Self {
             now: Timestamp::from_secs(1_000_000),
             random: seed,

@@ -34,6 +34,7 @@ fn play(seed: u64, actions: &[u8], deduplicates: bool, readable: bool) -> Sim {
             }
             3 => sim.step_time(),
             4 => sim.crash(),
+            5 => sim.neighbour_dies(),
             _ => {
                 for _ in 0..4 {
                     sim.run_one();
@@ -84,7 +85,7 @@ fn assert_all_planned(sim: &Sim) {
 }
 
 fn actions() -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(0_u8..9, 1..120)
+    proptest::collection::vec(0_u8..10, 1..120)
 }
 
 proptest! {

@@ -242,11 +242,6 @@ pub fn pauses(conn: &mut SqliteConnection) -> QueryResult<Vec<PauseRow>> {
     pauses::table.order(pauses::channel).select(PauseRow::as_select()).load(conn)
 }
 
-/// Ends a pause.
-pub fn lift(conn: &mut SqliteConnection, channel: &str) -> QueryResult<bool> {
-    diesel::delete(pauses::table.find(channel)).execute(conn).map(|lifted| lifted > 0)
-}
-
 /// Instances, oldest first.
 pub fn instances(conn: &mut SqliteConnection) -> QueryResult<Vec<InstanceInfo>> {
     let rows = instances::table

@@ -7,7 +7,7 @@ use kanban_notify::{
     message::Destination,
     record::{
         EventPrint, Facts, Intent, LegOutcome, NewLeg, OpenClaim, Owed, OwedLeg, Pause, Plan,
-        Planned, Position, Raise, Settlement, SubscriptionPlan, Work,
+        Planned, Position, Raise, RecentWake, Settlement, SubscriptionPlan, Work,
     },
     session::Aliases,
     subscription::{Life, Mode, PreviousOwner, SubKey, Subscription},
@@ -167,10 +167,15 @@ pub(super) fn work(rows: WorkRows, claims: Vec<OpenClaimRows>) -> Result<Work, S
         recent_wakes: rows
             .wakes
             .into_iter()
-            .map(|(channel, raw, at)| {
-                let channel = ChannelName(channel);
-                let session = aliases.resolve(&channel, &raw);
-                (channel, session, Timestamp::from_micros(at))
+            .map(|wake| {
+                let channel = ChannelName(wake.channel);
+                let failed = matches!(wake.verdict.as_str(), "failed_turn" | "retryable");
+                RecentWake {
+                    session: aliases.resolve(&channel, &wake.session),
+                    at: Timestamp::from_micros(wake.at),
+                    failed: failed.then_some(wake.reference),
+                    channel,
+                }
             })
             .collect(),
         aliases: known,

@@ -1,0 +1,71 @@
+//! Another instance on the same ledger: it takes a delivery, perhaps sends it, and dies (law D9).
+
+use kanban_notify::{
+    engine::Input,
+    ids::{ChannelName, EventId},
+    leg::{Leg, LegKind},
+    message::{Destination, Fact, Message, Parcel},
+    record::{Facts, Intent, IntentResult},
+};
+
+use super::{Fate, Sim, body};
+
+/// The instance that is never ours: those are counted from 1.
+const NEIGHBOUR: u32 = 0;
+
+impl Sim {
+    /// The neighbour takes the first delivery that it may, and dies before it knows what came of it.
+    pub(super) fn neighbour_dies(&mut self) {
+        let Some((leg, facts)) = self.first_unclaimed() else { return };
+        let chat = self.ledger.subs.iter().find(|copy| copy.sub.id == leg.subscription);
+        let chat = chat.map(|copy| copy.sub.key.chat.clone()).unwrap_or_default();
+        let channel = match leg.kind {
+            LegKind::Wake => ChannelName::api_server("default"),
+            LegKind::Ping => ChannelName("console".into()),
+        };
+        let lane = format!("{channel} {chat}");
+        let destination = match leg.kind {
+            LegKind::Wake => Destination::Session { channel, session: chat },
+            LegKind::Ping => Destination::Chat { channel, chat, thread: String::new() },
+        };
+        let EventId(event) = facts.event;
+        let fact = Fact { board: "default".into(), task: facts.task, event, kind: "completed" };
+        let mut intent = Intent {
+            draft: 0,
+            lane,
+            destination: destination.clone(),
+            legs: vec![leg.id],
+            key: format!("neighbour-{}", self.ledger.claims.len()),
+            reference: format!("kgw:neighbour-{}.", self.ledger.claims.len()),
+            message: Message { text: String::new(), facts: vec![fact], possible_repeat: false },
+            body: String::new(),
+            at: self.now,
+        };
+        intent.body = body(&intent);
+        let results = self.ledger.intend(std::slice::from_ref(&intent), NEIGHBOUR);
+        if !matches!(results.as_slice(), [IntentResult::Won(_)]) {
+            return;
+        }
+        if self.chance(2) {
+            let parcel = Parcel { destination, key: intent.key, body: intent.body };
+            self.receiver.take(&parcel, Fate::Silent, self.now);
+        }
+        self.feed(Input::Disturbed);
+    }
+
+    /// The oldest delivery that nobody has, with nothing open before it in its subscription.
+    fn first_unclaimed(&self) -> Option<(Leg, Facts)> {
+        let open = |other: &Leg, leg: &Leg| {
+            other.subscription == leg.subscription
+                && other.kind == leg.kind
+                && other.event < leg.event
+                && !other.state.is_final()
+        };
+        let free = self.ledger.legs.iter().find(|(leg, _)| {
+            leg.state.is_claimable()
+                && !leg.tally.repeat
+                && !self.ledger.legs.iter().any(|(other, _)| open(other, leg))
+        });
+        free.cloned()
+    }
+}

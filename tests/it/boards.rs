@@ -1,6 +1,11 @@
 //! One board's trouble is that board's alone (laws B6, B7).
 
-use crate::support::{cards::Cards, wait::eventually, world::World};
+use crate::support::{
+    cards::{Cards, assert_sound},
+    tally::assert_each_told_once,
+    wait::eventually,
+    world::World,
+};
 
 #[tokio::test]
 async fn b6_a_board_that_vanishes_and_returns_goes_on_where_it_was() {
@@ -27,6 +32,7 @@ async fn b6_a_board_that_vanishes_and_returns_goes_on_where_it_was() {
         .await;
     running.stop().await.unwrap();
     assert_eq!(world.receiver.turns("sess-side"), 2, "each told once");
+    assert_sound(side.path());
     assert_eq!(world.receiver.wakes().len(), 3);
 }
 
@@ -89,4 +95,29 @@ async fn report_8_two_names_of_one_board_are_one_board() {
     }
     running.stop().await.unwrap();
     assert_eq!(world.receiver.wakes().len(), 20);
+}
+
+#[tokio::test]
+async fn b6_another_file_under_the_same_name_begins_anew() {
+    let world = World::new().await;
+    let side = world.board("side");
+    let (task, row) = side.asked("On the old file", "sess-side");
+    let event = side.complete(&task, "done once");
+    let running = world.start();
+    eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+    let folder = side.path().parent().unwrap().to_owned();
+    std::fs::rename(&folder, world.folder().join("old")).unwrap();
+    let side = world.board("side");
+    let mut rows = Vec::new();
+    for title in ["On the new file", "And one more"] {
+        let (task, row) = side.asked(title, "sess-side");
+        rows.push((row, side.complete(&task, "done once")));
+    }
+    for (row, event) in &rows {
+        eventually("it is settled", || (side.cursor(row) >= *event).then_some(())).await;
+    }
+    running.stop().await.unwrap();
+    let expected: Vec<_> =
+        [&row, &rows[0].0, &rows[1].0].map(|row| (row.chat.clone(), row.task.clone())).into();
+    assert_each_told_once(&world.receiver, &expected);
 }

@@ -2,6 +2,7 @@
 
 use gateway_bin::Options;
 use kanban_notify::driver::Ended;
+use kanban_store::board::RowKey;
 
 use crate::support::{cards::now, push::Push, wait::eventually, world::World};
 
@@ -142,4 +143,77 @@ async fn o3_an_adopted_row_that_vanishes_with_something_owed_is_delivered_all_th
     world.legs("delivered", 1).await;
     running.stop().await.unwrap();
     assert_eq!(world.receiver.wakes().len(), 1);
+}
+
+#[tokio::test]
+async fn d10_a_lost_ledger_repeats_nothing() {
+    let world = World::new().await;
+    let mut rows = Vec::new();
+    for number in 0..5 {
+        let (task, row) = world.cards.asked("Build the report", &format!("sess-{number}"));
+        rows.push((row, world.cards.complete(&task, "done once")));
+    }
+    let running = world.start();
+    for (row, event) in &rows {
+        world.settled(row, *event).await;
+    }
+    running.stop().await.unwrap();
+    std::fs::remove_dir_all(world.ledger().parent().unwrap()).unwrap();
+
+    let (task, row) = world.cards.asked("Build the next report", "sess-new");
+    let event = world.cards.complete(&task, "done once");
+    let running = world.start();
+    world.settled(&row, event).await;
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.wakes().len(), 6);
+}
+
+/// Tasks that were completed ten days ago and that a session still waits for.
+fn old_news(world: &World, count: usize) -> Vec<RowKey> {
+    let asked = (0..count).map(|number| {
+        let task = world.cards.task_at("Build the report", None, now() - 20 * DAY);
+        let row = world.cards.subscribe(&task, "api_server", &format!("sess-{number}"));
+        world.cards.complete_at(&task, "long ago", now() - 10 * DAY);
+        row
+    });
+    asked.collect()
+}
+
+#[tokio::test]
+async fn f4_what_is_too_old_is_listed_and_can_be_sent_by_hand() {
+    let world = World::new().await;
+    let rows = old_news(&world, 3);
+    let running = world.start();
+    world.legs("expired", 3).await;
+    for row in &rows {
+        eventually("it is settled", || world.cards.is_caught_up(row).then_some(())).await;
+    }
+    assert!(world.receiver.wakes().is_empty());
+    let dead = world.operator().dead_list(false).unwrap();
+    assert!(dead.iter().all(|leg| leg.state == "expired"), "{dead:?}");
+    world.operator().dead_retry(&[dead[0].id]).unwrap();
+    assert_eq!(world.next_wake().await.session(), Some(dead[0].chat.as_str()));
+    world.legs("delivered", 1).await;
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.wakes().len(), 1);
+}
+
+#[tokio::test]
+async fn f4_a_mass_expiry_waits_for_the_operator() {
+    let mut world = World::new().await;
+    world.set("expire_without_asking", "2");
+    let rows = old_news(&world, 3);
+    let side = world.board("side");
+    let running = world.start();
+    let (task, row) = side.asked("On the other board", "sess-side");
+    let event = side.complete(&task, "done once");
+    eventually("the other board goes on", || (side.cursor(&row) >= event).then_some(())).await;
+    running.stop().await.unwrap();
+    assert!(rows.iter().all(|row| !world.cards.is_caught_up(row)), "nothing is expired unasked");
+
+    let options = Options { accept: true, ..Options::default() };
+    let running = world.gateway(options).start();
+    world.legs("expired", 3).await;
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.sessions(), ["sess-side"]);
 }

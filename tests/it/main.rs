@@ -4,6 +4,9 @@
 mod behaviours;
 mod boards;
 mod endings;
+mod gathering;
 mod interop;
 mod ownership;
+mod pings;
 mod support;
+mod verdicts;

@@ -5,7 +5,10 @@
 
 mod beside;
 mod ours;
+mod rows;
+mod scene;
 mod turns;
+mod verdicts;
 mod whole_loop;
 
 use std::collections::BTreeMap;

@@ -13,9 +13,8 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use gateway_bin::config::{self, Env};
-use gateway_bin::ops::Context;
-
-use kanban_store::ledger::operator::{Counts, Operator};
+use gateway_bin::ops::{Context, dead, status};
+use kanban_store::ledger::operator::{Counts, DeadLeg, Operator};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -147,6 +146,21 @@ impl Ours {
         Context { config, env }
     }
 
+    /// `kanban-gateway status`.
+    pub(super) fn status(&self) -> status::Status {
+        status::status(&self.context()).expect("status")
+    }
+
+    /// `kanban-gateway dead list`.
+    pub(super) fn dead(&self) -> Vec<DeadLeg> {
+        dead::list(&self.context(), false).expect("dead list")
+    }
+
+    /// `kanban-gateway dead retry`, of all.
+    pub(super) fn retry_dead(&self) {
+        dead::retry(&self.context(), &[]).expect("dead retry");
+    }
+
     /// The ledger, for a look that costs little.
     pub(super) fn counts(&self) -> Counts {
         Operator::open(&self.ledger()).and_then(|mut ledger| ledger.counts()).expect("counts")
@@ -155,6 +169,15 @@ impl Ours {
     /// How many deliveries are in `state`.
     pub(super) fn legs(&self, state: &str) -> i64 {
         self.counts().legs.get(state).copied().unwrap_or(0)
+    }
+
+    /// Waits until `count` deliveries are delivered, whatever else is open.
+    pub(super) async fn delivered_so_far(&self, count: i64) {
+        let what = format!("{count} deliveries");
+        eventually(&what, Duration::from_secs(60), async || {
+            (self.legs("delivered") >= count).then_some(())
+        })
+        .await;
     }
 
     /// Waits until `count` deliveries are delivered, none is open, and their cursors are on the boards.

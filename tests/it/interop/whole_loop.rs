@@ -22,6 +22,8 @@ async fn everybody_asks(client: &Client, board: &Board) -> BTreeMap<String, Stri
     // The title is the session's name.
     let tasks = tasks_by_title(board).await;
     assert_eq!(tasks.len(), 2 * EACH);
+    let rows = board.subscriptions(None).await;
+    assert_eq!(rows.len(), tasks.len(), "Hermes subscribed every session: {rows:?}");
     tasks
 }
 

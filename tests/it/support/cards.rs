@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
+use diesel::{
+    Connection as _, RunQueryDsl as _, SqliteConnection, connection::SimpleConnection as _,
+    dsl::sql, sql_types::Text,
+};
 use kanban_store::{
     board::{Board, RowKey, SubscriptionRow},
     write::{self, Completion, NewSubscription, NewTask},
@@ -124,6 +127,14 @@ impl Cards {
         let above = self.open().events(Some(&key.task), cursor, usize::MAX).unwrap();
         above.iter().all(|event| event.kind == "created")
     }
+}
+
+/// SQLite finds nothing wrong with a database.
+#[track_caller]
+pub fn assert_sound(path: &Path) {
+    let all = sql::<Text>("integrity_check FROM pragma_integrity_check");
+    let found: String = diesel::select(all).get_result(&mut connect(path)).unwrap();
+    assert_eq!(found, "ok", "{}", path.display());
 }
 
 /// A second writer's connection.

@@ -3,5 +3,6 @@
 pub mod cards;
 pub mod hermes;
 pub mod push;
+pub mod tally;
 pub mod wait;
 pub mod world;

@@ -49,6 +49,7 @@ pub struct Push {
 struct State {
     scripts: Mutex<HashMap<String, VecDeque<Does>>>,
     seen: Mutex<Vec<(String, String)>>,
+    tries: Mutex<HashMap<String, usize>>,
     tell: mpsc::UnboundedSender<(String, String)>,
     never: Notify,
 }
@@ -61,6 +62,7 @@ impl Push {
         let state = Arc::new(State {
             scripts: Mutex::default(),
             seen: Mutex::default(),
+            tries: Mutex::default(),
             tell,
             never: Notify::new(),
         });
@@ -98,6 +100,11 @@ impl Push {
         seen.iter().filter(|(to, _)| to == chat).map(|(_, text)| text.clone()).collect()
     }
 
+    /// How many requests came for a chat.
+    pub fn tries(&self, chat: &str) -> usize {
+        self.state.tries.lock().unwrap().get(chat).copied().unwrap_or(0)
+    }
+
     /// The channel that leads here, as `Options` want it.
     pub fn channel(&self, name: &str) -> (ChannelName, Ability, Arc<dyn Channel>) {
         let client = HttpClient::new(&HttpClientConfig::default()).unwrap();
@@ -114,6 +121,7 @@ async fn answer(
     let message: Value = serde_json::from_slice(&body).unwrap();
     let text = |name: &str| message[name].as_str().unwrap().to_owned();
     let (chat, text) = (text("chat"), text("text"));
+    *state.tries.lock().unwrap().entry(chat.clone()).or_default() += 1;
     let does = state.scripts.lock().unwrap().get_mut(&chat).and_then(VecDeque::pop_front);
     let does = does.unwrap_or(Does::Take);
     if does == Does::Take {

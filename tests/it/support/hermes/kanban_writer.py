@@ -98,7 +98,17 @@ def integrity():
     return "\n".join(row["integrity_check"] for row in read_only("PRAGMA integrity_check"))
 
 
-def load(writes, pause_ms=0, body_bytes=0, subscribe=None):
+HELD = []
+
+
+def hold(title):
+    """Commits on a connection that stays open, like that of a turn that goes on."""
+    if not HELD:
+        HELD.append(kb.connect(DB))
+    return kb.create_task(HELD[0], title=title, assignee=ASSIGNEE)
+
+
+def load(writes, pause_ms=0, body_bytes=0, subscribe=None, sessions=None, lag=0):
     created, completed, errors, missing, waiting = [], [], [], [], []
     begin = time.monotonic()
 
@@ -117,9 +127,10 @@ def load(writes, pause_ms=0, body_bytes=0, subscribe=None):
                 created.append(task)
                 waiting.append(task)
         elif step == 1 and subscribe:
-            session = f"{subscribe}-{len(created)}"
+            number = len(created)
+            session = f"{subscribe}-{number % sessions if sessions else number}"
             attempt(lambda: add_subscription(waiting[-1], session))
-        elif step == 3:
+        elif step == 3 and len(waiting) > lag:
             task = waiting.pop(0)
             if attempt(lambda: complete(task, summary=f"write {n}")):
                 completed.append(task)
@@ -128,7 +139,8 @@ def load(writes, pause_ms=0, body_bytes=0, subscribe=None):
         if pause_ms:
             time.sleep(pause_ms / 1000)
     elapsed = time.monotonic() - begin
-    status = {row["id"]: row["status"] for row in read_only("SELECT id, status FROM tasks")}
+    rows = attempt(lambda: read_only("SELECT id, status FROM tasks")) or []
+    status = {row["id"]: row["status"] for row in rows}
     missing += [task for task in created if task not in status]
     missing += [task for task in completed if status.get(task) != "done"]
     return {
@@ -159,6 +171,7 @@ OPERATIONS = {
     "integrity": integrity,
     "query": lambda sql, parameters=None: read_only(sql, parameters or ()),
     "load": load,
+    "hold": hold,
 }
 
 for line in sys.stdin:

@@ -128,7 +128,7 @@ async fn commands_and_the_writer_see_one_board() {
     board.complete(&task, "done").await;
     board.complete_all(&seeded[2..4], "all").await;
     board.archive(&task).await;
-    let load = Load { writes: 400, pause_ms: 0, body_bytes: 500, subscribe: Some("load") };
+    let load = Load { writes: 400, body_bytes: 500, subscribe: Some("load"), ..Load::default() };
     let summary: Summary = writer.load(load).await;
     assert!(summary.errors.is_empty() && summary.elapsed_ms > 0, "{summary:?}");
     assert_eq!((summary.writes, summary.created.len()), (400, 100));

@@ -23,6 +23,16 @@ pub struct Load {
     pub body_bytes: usize,
     /// Every created task gets an `api_server` subscription of session `<prefix>-<n>`.
     pub subscribe: Option<&'static str>,
+    /// Over so many sessions, in turns; 0 is one for each task.
+    pub sessions: usize,
+    /// So many tasks are open at a time; 0 completes each at once.
+    pub lag: usize,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self { writes: 2_000, pause_ms: 0, body_bytes: 64, subscribe: None, sessions: 0, lag: 0 }
+    }
 }
 
 /// What a load of writes came to.
@@ -166,6 +176,8 @@ impl Writer {
             "pause_ms": load.pause_ms,
             "body_bytes": load.body_bytes,
             "subscribe": load.subscribe,
+            "sessions": load.sessions,
+            "lag": load.lag,
         });
         let reply = self.call("load", arguments).await;
         Summary {
@@ -176,6 +188,11 @@ impl Writer {
             missing: strings(&reply["missing"]),
             elapsed_ms: number(&reply["elapsed_ms"]),
         }
+    }
+
+    /// `create_task` on a connection that stays open until the end, unlike all others.
+    pub async fn create_and_stay_open(&mut self, title: &str) -> String {
+        string(&self.call("hold", json!({"title": title})).await)
     }
 
     /// The rows of `kanban_notify_subs` as the package lists them.

@@ -121,10 +121,8 @@ impl LegState {
             (Self::Planned | Self::Retrying, S::Expire) => Self::Expired,
             (Self::Planned | Self::Retrying, S::Cancel) => Self::Cancelled,
             (Self::Planned | Self::Retrying, S::Take) => Self::Taken,
-            (
-                Self::Delivered | Self::Parked | Self::Expired | Self::Cancelled | Self::Taken,
-                S::Replay,
-            ) => Self::Planned,
+            (from, S::Replay) if from.is_final() => Self::Planned,
+            (from, S::Reopen) if from.is_final() => Self::Unknown,
             (from, step) => return Err(DomainError::IllegalStep { from, step }),
         };
         Ok(next)
@@ -154,6 +152,8 @@ pub enum LegStep {
     Take,
     /// An operator wants it again.
     Replay,
+    /// An operator wants it again, and what became of its last claim is to be found out first.
+    Reopen,
 }
 
 /// An open leg as the ledger holds it.

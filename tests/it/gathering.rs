@@ -1,6 +1,6 @@
 //! One turn for many events, and when a session may be woken at all (laws W4, W5, W8, W2).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use gateway_adapters::receiver::{ReceiverConfig, Script};
 use kanban_notify::driver::Ended;
@@ -9,15 +9,9 @@ use kanban_store::ledger::operator::ReplayFilter;
 use crate::support::{
     cards::now,
     tally::{assert_each_told_once, tasks, told},
-    wait::eventually,
+    wait::{eventually, seconds_ago},
     world::World,
 };
-
-/// A time in the form that sessions keep it in.
-fn seconds_ago(ago: u64) -> f64 {
-    let then = std::time::SystemTime::now() - Duration::from_secs(ago);
-    then.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
-}
 
 #[tokio::test]
 async fn w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once() {

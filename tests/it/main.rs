@@ -9,4 +9,5 @@ mod interop;
 mod ownership;
 mod pings;
 mod support;
+mod unknown;
 mod verdicts;

@@ -1,8 +1,8 @@
-//! What an answer means for a delivery: refused, failed, unknown, lost, parked (laws D3, D7, D8, D11, W6, W7).
+//! What an answer means for a delivery: refused, failed, unknown, lost, parked (laws D3, D8, D11, W6, W7).
 
 use std::time::Duration;
 
-use gateway_adapters::receiver::{RawAct, RawServer, ReceiverConfig, Script, Scripted};
+use gateway_adapters::receiver::{ReceiverConfig, Script, Scripted};
 use gateway_bin::ops::dead::{self, Selection};
 use kanban_notify::driver::Ended;
 use kanban_store::board::RowKey;
@@ -176,58 +176,6 @@ async fn w6_report_37_an_answer_that_stays_a_failure_ends_in_the_dead_letters() 
     let wakes = world.receiver.wakes();
     assert_eq!(wakes[0].key(), wakes[1].key(), "after an unknown outcome the key stays");
     assert_eq!(wakes.len(), 4, "the cut one, and three failed turns");
-}
-
-#[tokio::test]
-async fn d7_where_nobody_can_find_out_it_is_sent_once_more_and_says_so() {
-    let no_route = || {
-        let headers = "content-type: text/plain\r\nconnection: close\r\n";
-        vec![RawAct::ReadRequest, RawAct::respond("404 Not Found", headers, "404: Not Found")]
-    };
-    let answer = r#"{"id": "c", "choices": [{"finish_reason": "stop",
-        "message": {"role": "assistant", "content": "Noted."}}]}"#;
-    let headers = "content-type: application/json\r\nconnection: close\r\n";
-    // A look, the wake, a look for it, a look before it goes again, the wake.
-    let plays = vec![
-        no_route(),
-        vec![RawAct::ReadRequest, RawAct::Reset],
-        no_route(),
-        no_route(),
-        vec![RawAct::ReadRequest, RawAct::respond("200 OK", headers, answer)],
-    ];
-    let server = RawServer::start(plays).await.unwrap();
-    let mut world = World::new().await;
-    world.server("default", &server.url(), "any-key");
-    let (task, row) = world.cards.asked("Build the report", "sess-abc");
-    let running = world.start();
-    let event = world.cards.complete(&task, "done once");
-    world.settled(&row, event).await;
-    running.stop().await.unwrap();
-    let requests = server.requests();
-    let wakes: Vec<_> = requests.iter().filter(|request| request.starts_with("POST")).collect();
-    let marked: Vec<_> = wakes.iter().map(|wake| wake.contains("may be a repeat")).collect();
-    assert_eq!(marked, [false, true], "{requests:#?}");
-}
-
-#[tokio::test]
-async fn d7_or_it_is_parked_if_the_operator_wants_it_so() {
-    let no_route = vec![
-        RawAct::ReadRequest,
-        RawAct::respond("404 Not Found", "connection: close\r\n", "404: Not Found"),
-    ];
-    let cut = vec![RawAct::ReadRequest, RawAct::Reset];
-    let server = RawServer::start(vec![no_route.clone(), cut, no_route]).await.unwrap();
-    let mut world = World::new().await;
-    world.set("on_unknown", "park");
-    world.server("default", &server.url(), "any-key");
-    let (task, row) = world.cards.asked("Build the report", "sess-abc");
-    let running = world.start();
-    let event = world.cards.complete(&task, "done once");
-    world.legs("parked", 1).await;
-    world.settled(&row, event).await;
-    running.stop().await.unwrap();
-    let requests = server.requests();
-    assert_eq!(requests.iter().filter(|request| request.starts_with("POST")).count(), 1);
 }
 
 #[tokio::test]

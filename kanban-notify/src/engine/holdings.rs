@@ -166,6 +166,11 @@ impl Engine {
         })
     }
 
+    pub(super) fn open_leg(&self, leg: LegId) -> Option<&OpenLeg> {
+        let (sub, kind, event) = self.legs.get(&leg)?;
+        self.tracks.get(&(*sub, *kind))?.legs.get(event)
+    }
+
     pub(super) fn open_leg_mut(&mut self, leg: LegId) -> Option<&mut OpenLeg> {
         let (sub, kind, event) = *self.legs.get(&leg)?;
         self.tracks.get_mut(&(sub, kind))?.legs.get_mut(&event)

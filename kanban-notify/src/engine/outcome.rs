@@ -38,9 +38,10 @@ impl Engine {
             return settlement;
         };
         let several = claim.legs.len() > 1;
+        let haunted = claim.haunted;
         let soft = self.lanes.get(&claim.lane).map_or(0, |lane| lane.soft).saturating_add(1);
         // An earlier attempt may have had its effect: a refusal now proves nothing about it.
-        let proves_nothing = claim.haunted
+        let proves_nothing = haunted
             && matches!(
                 verdict,
                 Verdict::Busy { .. }
@@ -65,22 +66,24 @@ impl Engine {
             settlement.pause = Some(Pause { channel, until, reason, credential: true });
         }
         for leg in &claim.legs {
-            let Some((sub, kind, event)) = self.legs.get(leg) else {
-                continue;
-            };
-            let track = self.tracks.get(&(*sub, *kind));
-            let Some(open) = track.and_then(|track| track.legs.get(event)) else {
+            let Some(open) = self.open_leg(*leg) else {
                 continue;
             };
             let given_up = now.since(open.leg.planned_at) >= self.policy.give_up_after;
             let step =
                 Step { several, soft, given_up, proves_nothing, now, seed: claim.lane.seed() };
-            let outcome = self.leg_outcome(*leg, open.leg.tally, verdict, &step, &detail);
+            let mut outcome = self.leg_outcome(*leg, open.leg.tally, verdict, &step, &detail);
+            // What was refused now may have arrived before: whoever sends it again says so (law D7).
+            outcome.tally.repeat |= haunted
+                && matches!(outcome.state, LegState::Parked | LegState::Retrying)
+                && !matches!(verdict, Verdict::FailedTurn { .. } | Verdict::Unknown { .. });
             settlement.over |= outcome.state == LegState::Parked;
             settlement.legs.push(outcome);
         }
         if settlement.legs.iter().any(|leg| leg.state == LegState::Unknown) {
             settlement.over = false;
+        } else if proves_nothing {
+            settlement.verdict = Verdict::Unknown { detail }.name();
         }
         settlement
     }
@@ -146,8 +149,10 @@ impl Engine {
         let verdict = Verdict::Unknown { detail: detail.clone() };
         let mut settlement = self.outcome(id, &verdict, now);
         settlement.over = true;
+        let asked = self.asked_since(id).is_some();
         for leg in &mut settlement.legs {
-            if self.policy.on_unknown == OnUnknown::Park || leg.tally.repeat {
+            let parks = self.policy.on_unknown == OnUnknown::Park || leg.tally.repeat;
+            if parks && !asked {
                 leg.state = LegState::Parked;
             } else {
                 leg.state = LegState::Retrying;
@@ -157,6 +162,14 @@ impl Engine {
             }
         }
         settlement
+    }
+
+    /// When an operator asked again for what a claim carries: its legs were planned after it then
+    /// (law D11).
+    pub(super) fn asked_since(&self, id: ClaimId) -> Option<Timestamp> {
+        let claim = self.claims.get(&id)?;
+        let planned = claim.legs.iter().filter_map(|leg| Some(self.open_leg(*leg)?.leg.planned_at));
+        planned.max().filter(|planned| *planned > claim.at)
     }
 }
 

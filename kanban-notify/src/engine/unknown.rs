@@ -177,7 +177,8 @@ impl Engine {
             return;
         };
         let pause = backoff::pause(PACE, claim.tries, claim.lane.seed(), None);
-        if now.since(claim.at) >= self.policy.give_up_after {
+        let since = self.asked_since(id).unwrap_or(claim.at);
+        if now.since(since) >= self.policy.give_up_after {
             let settlement: Settlement =
                 self.outcome(id, &Verdict::Unknown { detail: detail.clone() }, now);
             self.settle(id, settlement);

@@ -3,6 +3,7 @@
 mod dead;
 mod list;
 mod release;
+mod reopen;
 
 use std::path::Path;
 

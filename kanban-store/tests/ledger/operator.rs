@@ -1,7 +1,10 @@
 //! Dead letters, replays and releases (laws D11, O2).
 
+use diesel::connection::SimpleConnection as _;
 use kanban_store::ledger::{
-    Ledger, Operator, claims, cursor,
+    Ledger, Operator, backlog,
+    claims::{self, Intended},
+    cursor,
     operator::{Adoption, ReplayFilter, SubscriptionFilter},
     plan,
     states::{DELIVERED, EXPIRED, PARKED},
@@ -117,6 +120,65 @@ fn d11_a_replay_takes_what_ended_and_refuses_what_is_out() {
     assert_eq!(number(other.connection(), &repeat), 1, "D7: it was delivered once");
     let none = ReplayFilter { board: Some("two".to_owned()), ..ReplayFilter::default() };
     assert_eq!(operator.replay(&none).unwrap(), []);
+}
+
+/// t_1: 1 and 2 in one message of unknown outcome that ended in the dead letters; 3 is planned.
+fn unknown() -> (tempfile::TempDir, Operator, Vec<i64>, i64) {
+    let (folder, mut ledger) = ledger();
+    let ids = fill(&mut ledger, (1..=3).map(|event| ping("t_1", event)).collect());
+    let conn = ledger.connection();
+    let Intended::Won(claim) = claims::intend(conn, "me", &intent(&ids[..2], "x")).unwrap() else {
+        panic!("free")
+    };
+    let mut parked = support::outcome(claim, &ids[..2], PARKED);
+    parked.verdict = "unknown".to_owned();
+    claims::settle_all(conn, "me", &[parked]).unwrap();
+    (folder, Operator::over(ledger), ids, claim)
+}
+
+#[test]
+fn d11_a_delivery_of_unknown_outcome_is_taken_up_where_it_was_left() {
+    let (_folder, mut operator, ids, claim) = unknown();
+    let decided = operator.dead_retry(&ids[..2]).unwrap();
+    assert!(decided.iter().all(|decision| decision.done), "{decided:?}");
+    let mut other = reopen(&operator);
+    let conn = other.connection();
+    // The next instance that looks takes it over, with both, as if it were a dead one's.
+    let [open] = backlog::take_over(conn, "you", &str::is_empty).unwrap().try_into().unwrap();
+    assert_eq!((open.claim.id, open.claim.legs, &open.legs[..]), (claim, 2, &ids[..2]));
+    assert_eq!((open.claim.key.as_str(), open.claim.body.as_str()), ("key-x", "bytes"));
+    // Its lane is held, and what is owed as well holds no cursor back twice.
+    let Intended::Held = claims::intend(conn, "you", &intent(&ids[2..], "x")).unwrap() else {
+        panic!("two messages at once")
+    };
+    let again = operator.dead_retry(&ids[..1]).unwrap();
+    assert!(again[0].reason.contains("looked into"), "{again:?}");
+    let (_, ignored) =
+        claims::settle_all(conn, "you", &[support::outcome(claim, &ids[..2], DELIVERED)]).unwrap();
+    assert!(ignored.is_empty() && operator.lanes().unwrap().is_empty());
+}
+
+#[test]
+fn d11_it_waits_for_what_is_under_way_to_its_destination_and_for_its_neighbours() {
+    let (_folder, mut operator, ids, claim) = unknown();
+    let mut other = reopen(&operator);
+    let conn = other.connection();
+    let Intended::Won(held) = claims::intend(conn, "me", &intent(&ids[2..], "x")).unwrap() else {
+        panic!("free")
+    };
+    let refused = operator.dead_retry(&ids[..1]).unwrap();
+    assert!(refused[0].reason.contains("under way"), "{refused:?}");
+    claims::settle_all(conn, "me", &[support::outcome(held, &ids[2..], DELIVERED)]).unwrap();
+    assert!(operator.dead_retry(&ids[..1]).unwrap()[0].done);
+    backlog::take_over(conn, "you", &str::is_empty).unwrap();
+    let refused = operator.dead_retry(&ids[1..2]).unwrap();
+    assert!(refused[0].reason.contains("others of its message"), "{refused:?}");
+    // Without its bytes it cannot be sent as it was: then it is planned anew, and says so.
+    claims::settle_all(conn, "you", &[support::outcome(claim, &ids[..1], DELIVERED)]).unwrap();
+    conn.batch_execute("UPDATE claims SET body = ''").unwrap();
+    assert!(operator.dead_retry(&ids[1..2]).unwrap()[0].done);
+    let row = format!("SELECT state || repeat || epoch FROM legs WHERE id = {}", ids[1]);
+    assert_eq!(support::text(conn, &row), "planned11");
 }
 
 #[test]

@@ -41,3 +41,9 @@ pub fn soon<T>(what: &str, event: impl Future<Output = T>) -> impl Future<Output
         }
     }
 }
+
+/// A time in the form that sessions keep it in.
+pub fn seconds_ago(ago: u64) -> f64 {
+    let then = std::time::SystemTime::now() - Duration::from_secs(ago);
+    then.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+}

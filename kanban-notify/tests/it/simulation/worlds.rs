@@ -5,6 +5,7 @@ use kanban_notify::{
     event::Kind,
     leg::{LegKind, LegState},
     message::Destination,
+    policy::Policy,
     ports::Change,
 };
 use proptest::prelude::*;
@@ -47,11 +48,17 @@ fn play(seed: u64, actions: &[u8], deduplicates: bool, readable: bool) -> Sim {
 }
 
 /// Every (row, event) that somebody must have heard of, with how often it took effect, unmarked.
+///
+/// Of a leg whose turns all failed nobody heard, and it says so in the dead letters (law W7).
 fn effects(sim: &Sim) -> Vec<(String, i64, usize)> {
     let mut heard = Vec::new();
     for (leg, facts) in &sim.ledger.legs {
         let copy = sim.ledger.subs.iter().find(|copy| copy.sub.id == leg.subscription).unwrap();
         let chat = &copy.sub.key.chat;
+        let failed = leg.tally.failed_turns >= Policy::default().wake.max_failed_turns;
+        if failed && leg.state == LegState::Parked {
+            continue;
+        }
         let count = sim.receiver.effects.iter().filter(|(destination, body)| {
             let to = match destination {
                 Destination::Chat { chat, .. } => chat,

@@ -2,6 +2,7 @@
 
 use diesel::{prelude::*, sqlite::Sqlite};
 
+use super::reopen::{Reopened, UNKNOWN_VERDICT, reopen};
 use crate::ledger::{
     conditions,
     rows::{BoardRow, ClaimRow, EventRow, LegRow, SubscriptionRow},
@@ -322,6 +323,7 @@ fn decision(leg: i64, outcome: Outcome) -> Decision {
 }
 
 /// Planned again, as if for the first time, under a new epoch; the cursor stays where it is (law D10).
+/// What may have arrived is looked for first (law D11).
 fn again(conn: &mut SqliteConnection, row: &Joined, now: i64) -> QueryResult<Outcome> {
     let (leg, subscription, board, _) = row;
     if [states::INTENDED, states::UNKNOWN].contains(&leg.state.as_str()) {
@@ -336,8 +338,13 @@ fn again(conn: &mut SqliteConnection, row: &Joined, now: i64) -> QueryResult<Out
     if subscription.life == states::RELEASED {
         return Ok(Err("its subscription is released; adopt it first"));
     }
+    match reopen(conn, leg, now)? {
+        Reopened::Done => return Ok(Ok(())),
+        Reopened::Refused(reason) => return Ok(Err(reason)),
+        Reopened::Nothing => {}
+    }
     // An earlier attempt has had its effect, or may have had: then the text says so (law D7).
-    let repeat = leg.repeat == 1 || ["delivered", "unknown"].contains(&leg.verdict.as_str());
+    let repeat = leg.repeat == 1 || ["delivered", UNKNOWN_VERDICT].contains(&leg.verdict.as_str());
     diesel::update(legs::table.find(leg.id))
         .set((
             legs::state.eq(states::PLANNED),

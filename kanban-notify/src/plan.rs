@@ -92,7 +92,8 @@ pub fn decide(
         let present =
             pass.rows.iter().any(|r| r.key == copy.key && r.created_at == copy.created_at);
         let events = events_of(&copy.key.task);
-        if !present && !events.is_empty() && matches!(copy.life, Life::Live | Life::Offered) {
+        let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
+        if !present && !events.is_empty() && on_board {
             decide_vanished(basis, copy, events, &tasks, &mut decision);
         }
     }
@@ -311,6 +312,9 @@ fn decide_watched(
     open: &[(SubKey, &Leg)],
     decision: &mut Decision,
 ) {
+    if let Some(row) = row {
+        decide_server(basis, row, copies, decision);
+    }
     for (_, leg) in open.iter().filter(|(k, leg)| k == key && leg.state.is_claimable()) {
         let Some(copy) = copies.iter().find(|copy| copy.id == leg.subscription) else {
             continue;
@@ -338,6 +342,26 @@ fn decide_watched(
             decision.plan.closes.push((leg.id, state, Detail::new(reason)));
         }
     }
+}
+
+/// A Hermes that was started meanwhile tells what is open by itself, and we only watch; when it is gone
+/// and has not, it is ours again (law O1).
+fn decide_server(basis: &Basis<'_>, row: &Row, copies: &[Subscription], decision: &mut Decision) {
+    let Basis { board, policy, world, .. } = basis;
+    let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
+    let planned = &decision.plan.subscriptions;
+    let Some(copy) = copy.filter(|_| !planned.iter().any(|plan| plan.key == row.key)) else {
+        return;
+    };
+    let owner = ownership::decide(row, Some(copy), board.has_delivery_mode, policy, world);
+    let life = match (copy.life, owner) {
+        (Life::Live | Life::Offered, Ownership::ReadOnly(Why::HermesServes)) => Life::Theirs,
+        (Life::Theirs, Ownership::Ours { .. }) => Life::Live,
+        _ => return,
+    };
+    let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
+    let range = (copy.baseline, copy.seen);
+    push_row(decision, row, profile, adopted, life, range, (Vec::new(), None));
 }
 
 /// The legs that a decision ends, for the engine to forget.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::{
     error::PortError,
     history::SessionView,
-    ids::{BoardId, ChannelName, ClaimId},
+    ids::{BoardId, ChannelName},
     message::{Destination, Message, Parcel},
     record::{
         Intent, IntentResult, Pass, PassRequest, Plan, Planned, Raise, RowChange, RowOutcome,
@@ -147,6 +147,3 @@ pub enum Change {
     /// Who else serves which platform, and what we can reach, changed (law O4).
     World(crate::policy::World),
 }
-
-/// A claim, as the driver names it in logs and the ledger.
-pub type ClaimRef = ClaimId;

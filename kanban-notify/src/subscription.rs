@@ -123,6 +123,8 @@ pub enum Life {
     Offered,
     /// The row is on the board and ours.
     Live,
+    /// A running Hermes serves the row now: nothing is sent, and what is open waits for what comes of it.
+    Theirs,
     /// The row vanished from the board, or was made anew.
     Gone,
     /// The operator gave the row back (`sub release`).
@@ -131,13 +133,15 @@ pub enum Life {
 
 impl Life {
     /// Every life.
-    pub const ALL: [Self; 4] = [Self::Offered, Self::Live, Self::Gone, Self::Released];
+    pub const ALL: [Self; 5] =
+        [Self::Offered, Self::Live, Self::Theirs, Self::Gone, Self::Released];
 
     /// Name in the ledger.
     pub fn name(self) -> &'static str {
         match self {
             Self::Offered => "offered",
             Self::Live => "live",
+            Self::Theirs => "theirs",
             Self::Gone => "gone",
             Self::Released => "released",
         }

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Done, Ports, log};
 use crate::{
-    engine::{Command, Input},
+    engine::{Command, Input, Opening},
     ids::ChannelName,
     record::{Intent, Plan, Raise, RowOutcome, Settlement},
 };
@@ -25,7 +25,7 @@ pub(super) struct LedgerQueue {
 
 enum Operation {
     LoadWork,
-    Plan(Plan),
+    Plan(Opening, Plan),
     NoteRaised(Vec<(Raise, RowOutcome)>),
     Lift(ChannelName),
     /// All of `intents`.
@@ -39,7 +39,7 @@ impl LedgerQueue {
     pub(super) fn push(&mut self, command: Command) -> Result<(), Box<Command>> {
         let operation = match command {
             Command::LoadWork => Operation::LoadWork,
-            Command::Plan(plan) => Operation::Plan(plan),
+            Command::Plan(opening, plan) => Operation::Plan(opening, plan),
             Command::NoteRaised(raised) => Operation::NoteRaised(raised),
             Command::Lift(channel) => Operation::Lift(channel),
             Command::Intend(intent) => {
@@ -80,7 +80,7 @@ impl LedgerQueue {
         let ports = ports.clone();
         Some(match operation {
             Operation::LoadWork => marked(load_work(ports)),
-            Operation::Plan(plan) => marked(plan_one(ports, plan)),
+            Operation::Plan(opening, plan) => marked(plan_one(ports, opening, plan)),
             Operation::NoteRaised(raised) => marked(note_raised(ports, raised)),
             Operation::Lift(channel) => marked(lift(ports, channel)),
             Operation::Intend => marked(intend(ports, std::mem::take(&mut self.intents))),
@@ -94,13 +94,12 @@ fn marked(task: impl Future<Output = Option<Input>> + Send + 'static) -> BoxFutu
     task.map(|input| Done { input, ledger_free: true }).boxed()
 }
 
-async fn plan_one(ports: Ports, plan: Plan) -> Option<Input> {
-    let board = plan.board;
+async fn plan_one(ports: Ports, opening: Opening, plan: Plan) -> Option<Input> {
     Some(match ports.planner.plan(plan).await {
-        Ok(planned) => Input::Planned { board, planned },
+        Ok(planned) => Input::Planned { opening, planned },
         Err(error) => {
-            log::port_failed(&error, Some(board));
-            Input::PlanFailed(board)
+            log::port_failed(&error, Some(opening.board));
+            Input::PlanFailed(opening)
         }
     })
 }

@@ -13,7 +13,7 @@ use futures_util::{
 };
 
 use crate::{
-    engine::{Command, Engine, Input},
+    engine::{Command, Engine, Input, Opening},
     error::PortError,
     ids::BoardId,
     ports::{Backlog, Boards, Change, Changes, Channels, Claims, Clock, LookError, Planner},
@@ -206,21 +206,17 @@ impl Driver {
             return;
         };
         match *command {
-            Command::Read(board, request) => {
+            Command::Read(opening, request) => {
                 self.tasks
-                    .push(async move { Done::input(read(&ports, board, request).await) }.boxed());
+                    .push(async move { Done::input(read(&ports, opening, request).await) }.boxed());
             }
-            Command::ChangeRows(board, changes) => self.tasks.push(
+            Command::ChangeRows(opening, changes) => self.tasks.push(
                 async move {
-                    let outcomes = ports.boards.change(board, changes.clone()).await;
-                    let results = match outcomes {
-                        Ok(outcomes) => changes.into_iter().zip(outcomes).collect(),
-                        Err(error) => {
-                            log::port_failed(&error, Some(board));
-                            Vec::new()
-                        }
-                    };
-                    Done::input(Input::RowsChanged { board, results })
+                    let outcomes = ports.boards.change(opening.board, changes.clone()).await;
+                    let outcomes = outcomes
+                        .inspect_err(|error| log::port_failed(error, Some(opening.board)))
+                        .ok();
+                    Done::input(Input::RowsChanged { opening, changes, outcomes })
                 }
                 .boxed(),
             ),
@@ -262,7 +258,7 @@ impl Driver {
             Command::Tell(notice) => log::notice(&notice),
             // The ledger's queue has taken these.
             Command::LoadWork
-            | Command::Plan(_)
+            | Command::Plan(..)
             | Command::NoteRaised(_)
             | Command::Lift(_)
             | Command::Intend(_)
@@ -271,7 +267,8 @@ impl Driver {
     }
 }
 
-async fn read(ports: &Ports, board: BoardId, request: PassRequest) -> Input {
+async fn read(ports: &Ports, opening: Opening, request: PassRequest) -> Input {
+    let board = opening.board;
     let copies = async {
         let pass = ports.boards.read(board, request).await?;
         let mut tasks: Vec<String> = pass
@@ -291,10 +288,10 @@ async fn read(ports: &Ports, board: BoardId, request: PassRequest) -> Input {
         Ok::<_, PortError>((pass, copies))
     };
     match copies.await {
-        Ok((pass, copies)) => Input::PassRead { board, pass: Box::new(pass), copies },
+        Ok((pass, copies)) => Input::PassRead { opening, pass: Box::new(pass), copies },
         Err(error) => {
             log::port_failed(&error, Some(board));
-            Input::ReadFailed(board)
+            Input::ReadFailed(opening)
         }
     }
 }

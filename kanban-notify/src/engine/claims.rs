@@ -179,6 +179,7 @@ impl Engine {
                 open.leg.tally = outcome.tally;
                 open.leg.due_at = outcome.due_at;
                 open.bound = !settlement.over;
+                self.touch_leg(outcome.leg);
             }
         }
         if let Some(pause) = settlement.pause.clone() {

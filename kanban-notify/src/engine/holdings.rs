@@ -10,7 +10,7 @@ use super::{
     state::{Claim, Hold, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
 };
 use crate::{
-    ids::{BoardId, LegId, SubscriptionId},
+    ids::{BoardId, ChannelName, LegId, SubscriptionId},
     leg::{Leg, LegKind},
     message::{Destination, Parcel},
     ownership,
@@ -24,8 +24,11 @@ impl Engine {
         self.loading = false;
         let first = !std::mem::replace(&mut self.work_loaded, true);
         for (channel, from, to) in &work.aliases {
-            self.aliases.learn(channel, from, to);
+            if self.aliases.learn(channel, from, to) {
+                self.follow_alias(channel, from);
+            }
         }
+        self.newest_claim = work.newest_claim;
         let known: HashSet<LegId> =
             work.owed.iter().flat_map(|owed| &owed.legs).map(|owed| owed.leg.id).collect();
         let stale: Vec<LegId> = self
@@ -79,7 +82,7 @@ impl Engine {
         if self.claims.contains_key(&open.id) {
             return;
         }
-        let lane = Lane::new(open.destination.clone());
+        let lane = self.lane_of_claim(&open.destination);
         for leg in &open.legs {
             if let Some(open) = self.open_leg_mut(*leg) {
                 open.bound = true;
@@ -104,6 +107,28 @@ impl Engine {
         self.claims.insert(open.id, claim);
     }
 
+    /// The lane that a claim of another instance holds: that of the session as it is called now, unless
+    /// a claim holds that already (law W3).
+    fn lane_of_claim(&self, destination: &Destination) -> Lane {
+        let pinned = Lane::new(destination.clone());
+        let Destination::Session { channel, session } = destination else {
+            return pinned;
+        };
+        let session = self.aliases.resolve(channel, session);
+        let now = Lane::new(Destination::Session { channel: channel.clone(), session });
+        let held = |state: &LaneState| matches!(state.hold, Hold::Claimed(_));
+        if self.lanes.get(&now).is_some_and(held) { pinned } else { now }
+    }
+
+    /// Moves what waits for a session to the name that another instance learnt.
+    fn follow_alias(&mut self, channel: &ChannelName, from: &str) {
+        let lane = |session| Lane::new(Destination::Session { channel: channel.clone(), session });
+        let (old, new) = (lane(from.to_owned()), lane(self.aliases.resolve(channel, from)));
+        if old != new {
+            self.move_tracks(&old, &new);
+        }
+    }
+
     /// Takes the open legs of a subscription into memory.
     pub(super) fn absorb(&mut self, owed: Owed) {
         let Owed { board, slug, incarnation, subscription, legs } = owed;
@@ -114,8 +139,12 @@ impl Engine {
         if self.boards.get(&board).is_some_and(|state| state.start.incarnation != incarnation) {
             return;
         }
+        let life = subscription.life;
         let sub = Sub { board, slug: slug.into(), incarnation, subscription };
-        self.subs.insert(id, sub);
+        let before = self.subs.insert(id, sub);
+        if before.is_some_and(|before| before.subscription.life != life) {
+            self.touch_sub(id);
+        }
         for OwedLeg { leg, facts } in legs {
             self.absorb_leg(id, leg, facts);
         }
@@ -176,6 +205,13 @@ impl Engine {
         self.tracks.get_mut(&(sub, kind))?.legs.get_mut(&event)
     }
 
+    /// The lane that a leg waits in goes on: under another name than its claim's perhaps (law W3).
+    pub(super) fn touch_leg(&mut self, leg: LegId) {
+        if let Some((sub, ..)) = self.legs.get(&leg) {
+            self.touch_sub(*sub);
+        }
+    }
+
     pub(super) fn forget_leg(&mut self, leg: LegId) {
         let Some((sub, kind, event)) = self.legs.remove(&leg) else {
             return;
@@ -215,11 +251,16 @@ impl Engine {
 
     pub(super) fn touch_board(&mut self, board: BoardId) {
         let subs = self.subs.iter().filter(|(_, sub)| sub.board == board);
-        for (id, _) in subs {
-            for kind in [LegKind::Ping, LegKind::Wake] {
-                if let Some(track) = self.tracks.get(&(*id, kind)) {
-                    self.touched.insert(track.lane.clone());
-                }
+        let subs: Vec<SubscriptionId> = subs.map(|(id, _)| *id).collect();
+        for sub in subs {
+            self.touch_sub(sub);
+        }
+    }
+
+    fn touch_sub(&mut self, sub: SubscriptionId) {
+        for kind in [LegKind::Ping, LegKind::Wake] {
+            if let Some(track) = self.tracks.get(&(sub, kind)) {
+                self.touched.insert(track.lane.clone());
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::{
     message::{Destination, Fact, Message},
     ports::LookError,
     record::{Intent, WAKE_BUDGET_WINDOW},
+    subscription::Life,
     text::{ping, wake},
     time::Timestamp,
     verdict::Detail,
@@ -74,12 +75,15 @@ impl Engine {
 
     /// The head of a track, when it is claimable: order within a track is never broken (law D4).
     fn head(&self, track: &(crate::ids::SubscriptionId, LegKind)) -> Option<&OpenLeg> {
-        let board = self.subs.get(&track.0)?.board;
+        let sub = self.subs.get(&track.0)?;
+        let (board, life) = (sub.board, sub.subscription.life);
         if !self.boards.get(&board).is_some_and(|state| state.usable && state.checked) {
             return None;
         }
         let (_, open) = self.tracks.get(track)?.legs.first_key_value()?;
-        (!open.bound && open.leg.state.is_claimable()).then_some(open)
+        // What Hermes serves now is not ours to send, unless an operator asked for it (law O1).
+        let theirs = life == Life::Theirs && !open.leg.tally.replay;
+        (!open.bound && !theirs && open.leg.state.is_claimable()).then_some(open)
     }
 
     /// When the session may be woken again (law W5).
@@ -244,7 +248,9 @@ impl Engine {
             };
             state.closes.push((leg, LegState::Parked, reason.clone()));
             self.out.push(Command::Tell(super::Notice::Parked { leg, reason: reason.clone() }));
-            self.forget_leg(leg);
+            if let Some(open) = self.open_leg_mut(leg) {
+                open.bound = true;
+            }
             self.read(board);
         }
     }

@@ -5,19 +5,22 @@
 
 mod channels;
 mod claims;
+mod clock;
 mod holdings;
 mod intake;
 mod lanes;
 mod notice;
 mod outcome;
+mod planning;
 mod raises;
+mod reading;
 mod state;
 mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 pub use notice::Notice;
-pub use state::Lane;
+pub use state::{Lane, Opening};
 
 use crate::{
     history::SessionView,
@@ -51,29 +54,31 @@ pub enum Input {
     /// A pass was read, with the copies of its tasks' subscriptions.
     PassRead {
         /// The board.
-        board: BoardId,
+        opening: Opening,
         /// What was seen.
         pass: Box<Pass>,
         /// The ledger's copies.
         copies: Vec<Subscription>,
     },
     /// A pass could not be read.
-    ReadFailed(BoardId),
+    ReadFailed(Opening),
     /// A plan is durable.
     Planned {
         /// The board.
-        board: BoardId,
+        opening: Opening,
         /// What the ledger made of it.
         planned: Planned,
     },
     /// A plan could not be recorded.
-    PlanFailed(BoardId),
+    PlanFailed(Opening),
     /// Rows of a board were changed, or not.
     RowsChanged {
         /// The board.
-        board: BoardId,
-        /// Each change with its outcome; empty when nothing could be written.
-        results: Vec<(RowChange, RowOutcome)>,
+        opening: Opening,
+        /// Each change.
+        changes: Vec<RowChange>,
+        /// The outcome of each; `None` when nothing could be written.
+        outcomes: Option<Vec<RowOutcome>>,
     },
     /// Everything open in the ledger.
     Work(Box<Work>),
@@ -129,11 +134,11 @@ pub enum Command {
     /// Read everything open in the ledger.
     LoadWork,
     /// Read a pass, then the copies of its tasks' subscriptions.
-    Read(BoardId, PassRequest),
+    Read(Opening, PassRequest),
     /// Record a plan.
-    Plan(Plan),
+    Plan(Opening, Plan),
     /// Change rows of a board.
-    ChangeRows(BoardId, Vec<RowChange>),
+    ChangeRows(Opening, Vec<RowChange>),
     /// Note in the ledger what became of raised cursors.
     NoteRaised(Vec<(Raise, RowOutcome)>),
     /// Note in the ledger that a channel rests no more.
@@ -187,6 +192,11 @@ pub struct Engine {
     /// Boards that were not open when the ledger told of cursors to be raised there.
     missed: BTreeSet<BoardId>,
     next_draft: u64,
+    next_opening: u64,
+    /// The time of the last input.
+    last_seen: Timestamp,
+    /// When the newest claim in the ledger was recorded: the clock cannot be behind it (law F4).
+    newest_claim: Timestamp,
     work_loaded: bool,
     loading: bool,
     stopping: bool,
@@ -217,6 +227,9 @@ impl Engine {
             touched: BTreeSet::new(),
             missed: BTreeSet::new(),
             next_draft: 0,
+            next_opening: 0,
+            last_seen: Timestamp::default(),
+            newest_claim: Timestamp::default(),
             work_loaded: false,
             loading: false,
             stopping: false,
@@ -227,14 +240,19 @@ impl Engine {
 
     /// Takes one input at `now`; returns what is to be done, in order.
     pub fn handle(&mut self, input: Input, now: Timestamp) -> Vec<Command> {
+        self.follow_clock(now);
         match input {
             Input::Start | Input::Disturbed => self.load_work(),
             Input::Change(change) => self.change(change, now),
-            Input::PassRead { board, pass, copies } => self.pass_read(board, &pass, &copies, now),
-            Input::ReadFailed(board) => self.read_failed(board, now),
-            Input::Planned { board, planned } => self.planned(board, planned, now),
-            Input::PlanFailed(board) => self.plan_failed(board, now),
-            Input::RowsChanged { board, results } => self.rows_changed(board, results, now),
+            Input::PassRead { opening, pass, copies } => {
+                self.pass_read(opening, &pass, &copies, now);
+            }
+            Input::ReadFailed(opening) => self.read_failed(opening, now),
+            Input::Planned { opening, planned } => self.planned(opening, planned, now),
+            Input::PlanFailed(opening) => self.plan_failed(opening, now),
+            Input::RowsChanged { opening, changes, outcomes } => {
+                self.rows_changed(opening, changes, outcomes, now);
+            }
             Input::Work(work) => self.work(*work, now),
             Input::WorkFailed => self.work_failed(now),
             Input::Intended(results) => self.intended(results, now),

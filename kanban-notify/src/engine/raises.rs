@@ -2,7 +2,7 @@
 
 use super::{
     Command, Engine,
-    state::{RAISE_PACE, RAISE_ROWS, Timer},
+    state::{RAISE_PACE, RAISE_ROWS, READ_RETRY, Timer},
 };
 use crate::{
     ids::BoardId,
@@ -46,71 +46,57 @@ impl Engine {
             return;
         }
         let mut changes = Vec::new();
-        while changes.len() < RAISE_ROWS {
+        while changes.len() + 1 < RAISE_ROWS {
             let Some((_, raise)) = state.raises.pop_first() else {
                 break;
             };
-            changes.push(RowChange::Raise {
-                key: raise.key.clone(),
-                created_at: raise.created_at,
-                to: raise.to,
-            });
+            let (key, created_at, to) = (raise.key.clone(), raise.created_at, raise.to);
+            changes.push(RowChange::Raise { key: key.clone(), created_at, to });
+            if raise.archived {
+                // The last event of a task is settled: its row has nothing to wait for (law S3). Both
+                // or neither: nobody would come back for the second.
+                changes.push(RowChange::Delete { key, created_at });
+            }
             state.raising.push(raise);
         }
-        self.out.push(Command::ChangeRows(board, changes));
+        self.out.push(Command::ChangeRows(state.opening, changes));
     }
 
-    /// A transaction on a board ended; `results` is empty when it could not be made.
+    /// A transaction on a board ended; `outcomes` is `None` when it could not be made.
     pub(super) fn raises_done(
         &mut self,
         board: BoardId,
-        results: Vec<(RowChange, RowOutcome)>,
+        outcomes: Option<Vec<RowOutcome>>,
         now: Timestamp,
     ) {
         let Some(state) = self.boards.get_mut(&board) else {
             return;
         };
-        if results.is_empty() {
-            // Nothing was written: the same cursors again, later. Stamps that failed come with a sweep.
-            for raise in state.raising.drain(..) {
+        let raising = std::mem::take(&mut state.raising);
+        let Some(outcomes) = outcomes else {
+            // Nothing was written: the same cursors again, later.
+            for raise in raising {
                 state.raises.entry(raise.subscription).or_insert(raise);
             }
-            if !state.confirming.is_empty() {
-                state.confirming.clear();
-                state.sweep = crate::record::Sweep::Above(crate::ids::EventId(0));
-                self.set_timer(Timer::Read(board), now.after(super::state::READ_RETRY));
-            }
-            let Some(state) = self.boards.get_mut(&board) else {
-                return;
+            state.next_write = now.after(READ_RETRY);
+            let at = state.next_write;
+            return self.set_timer(Timer::Raise(board), at);
+        };
+        let mut outcomes = outcomes.into_iter();
+        let mut raised = Vec::with_capacity(raising.len());
+        for raise in raising {
+            let Some(mut outcome) = outcomes.next() else {
+                break;
             };
-            state.next_write = now.after(super::state::READ_RETRY);
-            if !state.raises.is_empty() {
-                let at = state.next_write;
-                self.set_timer(Timer::Raise(board), at);
+            if raise.archived && outcomes.next() == Some(RowOutcome::Won) {
+                outcome = RowOutcome::Gone;
             }
-            return;
+            raised.push((raise, outcome));
         }
-        if results.iter().all(|(change, _)| matches!(change, RowChange::Delete { .. })) {
-            return;
-        }
-        let raised: Vec<(Raise, RowOutcome)> =
-            state.raising.drain(..).zip(results.into_iter().map(|(_, outcome)| outcome)).collect();
-        // The last event of a task is settled: its row has nothing to wait for any more (law S3).
-        let deletes: Vec<RowChange> = raised
-            .iter()
-            .filter(|(raise, outcome)| raise.archived && *outcome == RowOutcome::Won)
-            .map(|(raise, _)| RowChange::Delete {
-                key: raise.key.clone(),
-                created_at: raise.created_at,
-            })
-            .collect();
         // Only a board that others write to right now has to be spared (law B4).
         let others_write = now.since(state.last_change) < RAISE_PACE.saturating_mul(20);
         state.next_write = if others_write { now.after(RAISE_PACE) } else { now };
         self.out.push(Command::NoteRaised(raised));
-        if !deletes.is_empty() {
-            self.out.push(Command::ChangeRows(board, deletes));
-        }
         self.flush_raises(board, now);
     }
 }

@@ -11,7 +11,9 @@ use crate::{
     leg::{Leg, LegState},
     message::{Destination, Parcel},
     ownership::Why,
-    record::{BoardStart, Facts, Pause, Raise, RowChange, Settlement, SubscriptionPlan, Sweep},
+    record::{
+        BoardStart, Facts, Pause, Position, Raise, RowChange, Settlement, SubscriptionPlan, Sweep,
+    },
     subscription::Subscription,
     time::Timestamp,
     verdict::Detail,
@@ -40,6 +42,20 @@ pub(super) const WATCH_FEW: usize = 64;
 pub(super) const FOREIGN_RETRY: Duration = Duration::from_millis(500);
 /// How far the newest event may lie in our future before the clock is not believed (law F4).
 pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(300);
+/// A time further ahead than this is no time: milliseconds for seconds, or worse.
+pub(super) const NONSENSE: Duration = Duration::from_secs(366 * 86_400);
+/// A step back of the clock that is worth following.
+pub(super) const CLOCK_STEP: Duration = Duration::from_secs(1);
+
+/// One opening of a board. What was asked of a board before it was opened anew is void: the answer may
+/// be about another file (law B6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Opening {
+    /// The board.
+    pub board: BoardId,
+    /// Which opening it is, over all boards.
+    pub number: u64,
+}
 
 /// A destination as far as order and exclusion go: one claim in flight for each (law D4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,10 +117,13 @@ pub(super) enum Timer {
 /// One open board.
 #[derive(Debug)]
 pub(super) struct BoardState {
+    pub(super) opening: Opening,
     pub(super) start: BoardStart,
     pub(super) usable: bool,
     /// What was open before has been held against the board's rows (law D10); nothing is sent before.
     pub(super) checked: bool,
+    /// The read under way shows all that is open, so that the board is checked after it.
+    pub(super) checking: bool,
     /// A read or a plan of its is under way.
     pub(super) busy: bool,
     /// Read again as soon as it is not busy.
@@ -115,8 +134,8 @@ pub(super) struct BoardState {
     pub(super) commits_seen: bool,
     /// The last commit of somebody, for the settler's pace.
     pub(super) last_change: Timestamp,
-    /// Stamps to be made when the plan under way is durable, with what they confirm.
-    pub(super) stamps: Vec<(RowChange, SubscriptionPlan)>,
+    /// What follows once the plan under way is durable.
+    pub(super) pending: Option<Pending>,
     /// Stamps under way, with what they confirm.
     pub(super) confirming: Vec<SubscriptionPlan>,
     /// Confirmed stamps and ended legs, for the next plan: one plan at a time for each board.
@@ -128,24 +147,28 @@ pub(super) struct BoardState {
     pub(super) next_read: Timestamp,
     /// A read waits for that time.
     pub(super) deferred: bool,
+    /// The last subscription that a sweep watched: the next one goes on behind it.
+    pub(super) watched: SubscriptionId,
     pub(super) unserved: BTreeMap<(Why, String), usize>,
     pub(super) asked_accept: bool,
     pub(super) read_failures: u32,
 }
 
 impl BoardState {
-    pub(super) fn new(start: BoardStart) -> Self {
+    pub(super) fn new(opening: Opening, start: BoardStart) -> Self {
         Self {
+            opening,
             start,
             usable: true,
             checked: false,
+            checking: false,
             busy: false,
             again: false,
             sweep: Sweep::Above(EventId(0)),
             sweeping: false,
             commits_seen: true,
             last_change: Timestamp::default(),
-            stamps: Vec::new(),
+            pending: None,
             confirming: Vec::new(),
             confirmed: Vec::new(),
             closes: Vec::new(),
@@ -154,6 +177,7 @@ impl BoardState {
             next_write: Timestamp::default(),
             next_read: Timestamp::default(),
             deferred: false,
+            watched: SubscriptionId(0),
             unserved: BTreeMap::new(),
             asked_accept: false,
             read_failures: 0,
@@ -170,10 +194,23 @@ impl BoardState {
                 || !self.confirming.is_empty()
                 || !self.confirmed.is_empty()
                 || !self.closes.is_empty()
-                || !self.stamps.is_empty()
+                || self.pending.is_some()
                 || !self.raises.is_empty()
                 || !self.raising.is_empty())
     }
+}
+
+/// What follows once a plan is durable. Until then nothing of it has happened.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// How far the board will have been read.
+    pub(super) position: Position,
+    /// Stamps to be made, with what they confirm.
+    pub(super) stamps: Vec<(RowChange, SubscriptionPlan)>,
+    /// Confirmed stamps in the plan.
+    pub(super) confirmed: Vec<SubscriptionPlan>,
+    /// Legs that the plan ends: bound until then.
+    pub(super) closing: Vec<LegId>,
 }
 
 /// A subscription with open legs.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Command, Engine,
-    state::{Phase, Timer},
+    state::{Lane, Phase, Timer},
 };
 use crate::{
     backoff,
@@ -91,6 +91,8 @@ impl Engine {
             return;
         };
         if lane.is_session() && ability.readable {
+            // Its own name: the lane's may be a later one of the session.
+            let lane = Lane::new(claim.parcel.destination.clone());
             let reference = Some(claim.reference.clone());
             if let Some(claim) = self.claims.get_mut(&id) {
                 claim.phase = Phase::Looking;

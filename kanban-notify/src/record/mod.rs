@@ -294,6 +294,8 @@ pub struct Work {
     pub aliases: Vec<(ChannelName, String, String)>,
     /// Wakes posted lately, oldest first.
     pub recent_wakes: Vec<RecentWake>,
+    /// When the newest claim was recorded: the clock cannot be behind it (law F4).
+    pub newest_claim: Timestamp,
 }
 
 /// A wake that was posted lately: it counts for budgets (law W5), and what it left behind in its

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod driver;
 #[cfg(test)]
+mod engine;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod simulation;

@@ -53,6 +53,9 @@ pub const MAX_EDITS: usize = 256;
 /// A sweep that took less may keep writers waiting for as long the next time.
 const SHORT_SWEEP: Duration = Duration::from_millis(5);
 
+/// So many single rows may be looked at while writers wait.
+const FEW_ROWS: usize = 64;
+
 /// How often a board may be asked whether it changed (law B7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PollPace {
@@ -134,7 +137,7 @@ impl Board {
             texts: Texts::new(&features),
             edits: EditTexts::new(&features),
             features,
-            sweep_took: Duration::ZERO,
+            sweep_took: SHORT_SWEEP,
             writer: None,
             reader,
             _guard: guard,
@@ -199,8 +202,10 @@ impl Board {
         self.check_file()?;
         let begun = Instant::now();
         let sweeps = wanted.sweep_above.is_some();
-        // On a board of many rows a sweep takes long, and then it must not keep writers waiting.
-        let undisturbed = !sweeps || self.sweep_took < SHORT_SWEEP;
+        // What takes long must not keep writers waiting: a sweep of many rows, of which nothing is known
+        // at first, or many rows to be looked at.
+        let short = !sweeps || self.sweep_took < SHORT_SWEEP;
+        let undisturbed = short && wanted.watch.len() <= FEW_ROWS;
         let rows = self.snapshot(undisturbed, |board| {
             let mut rows = pass::pass(&mut board.reader, &board.texts, wanted)
                 .map_err(|source| read_error(&board.path, source))?;

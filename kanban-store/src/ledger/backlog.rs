@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diesel::prelude::*;
+use diesel::{dsl, prelude::*};
 
 use super::{
     conditions,
@@ -36,6 +36,8 @@ pub struct WorkRows {
     pub aliases: Vec<(String, String, String)>,
     /// Wakes that were posted, oldest first.
     pub wakes: Vec<WakeRow>,
+    /// When the newest claim was recorded.
+    pub newest_claim: Option<i64>,
 }
 
 /// A wake that was posted.
@@ -112,6 +114,7 @@ pub fn read(conn: &mut SqliteConnection, now: i64, wakes_since: i64) -> QueryRes
                 claims::reference,
             ))
             .load(conn)?,
+        newest_claim: claims::table.select(dsl::max(claims::intended_at)).get_result(conn)?,
     })
 }
 

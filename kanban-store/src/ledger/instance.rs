@@ -74,6 +74,12 @@ impl Instance {
         Ok(dead)
     }
 
+    /// Removes the file, under its lock: from now on its claims are anybody's.
+    pub fn farewell(&self) {
+        // What stays behind after an error counts as a dead instance.
+        drop(fs::remove_file(lock_path(&self.folder, &self.id)));
+    }
+
     /// Whether the file of an instance is there; one that ended in order has removed it.
     pub fn has_file(&self, id: &str) -> bool {
         lock_path(&self.folder, id).exists()
@@ -82,8 +88,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Removed while it is locked. What stays behind after an error counts as a dead instance.
-        drop(fs::remove_file(lock_path(&self.folder, &self.id)));
+        self.farewell();
         drop(self.lock.unlock());
     }
 }

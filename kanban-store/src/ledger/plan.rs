@@ -320,9 +320,8 @@ fn update(
 /// A pass that began before an operator's release, or before the stamp was confirmed, undoes neither.
 fn next_life<'a>(before: &'a str, wanted: &'a str) -> &'a str {
     match (before, wanted) {
-        (states::RELEASED, states::LIVE | states::OFFERED) | (states::LIVE, states::OFFERED) => {
-            before
-        }
+        (states::RELEASED, states::LIVE | states::OFFERED | states::THEIRS)
+        | (states::LIVE, states::OFFERED) => before,
         _ => wanted,
     }
 }

@@ -28,6 +28,8 @@ pub const OVER: &str = "over";
 pub const LIVE: &str = "live";
 /// The row is to be ours; our stamp is not confirmed.
 pub const OFFERED: &str = "offered";
+/// A running Hermes serves the row now.
+pub const THEIRS: &str = "theirs";
 /// The row vanished.
 pub const GONE: &str = "gone";
 /// The row was given back.

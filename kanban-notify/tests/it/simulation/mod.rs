@@ -107,7 +107,7 @@ impl Sim {
                 Command::WakeMeAt(at) => self.timer = at,
                 Command::Tell(_) => {}
                 Command::LoadWork
-                | Command::Plan(_)
+                | Command::Plan(..)
                 | Command::NoteRaised(_)
                 | Command::Intend(_)
                 | Command::Settle(_) => self.ledger_queue.push_back(command),
@@ -172,10 +172,10 @@ impl Sim {
                 let work = self.ledger.open_work(self.instance);
                 self.feed(Input::Work(Box::new(work)));
             }
-            Command::Plan(plan) if fails => self.feed(Input::PlanFailed(plan.board)),
-            Command::Plan(plan) => {
+            Command::Plan(opening, _) if fails => self.feed(Input::PlanFailed(opening)),
+            Command::Plan(opening, plan) => {
                 let planned = self.ledger.plan(&plan);
-                self.feed(Input::Planned { board: BOARD, planned });
+                self.feed(Input::Planned { opening, planned });
             }
             Command::NoteRaised(raised) if !fails => self.ledger.raised(&raised),
             Command::Intend(intent) if fails => self.feed(Input::IntendFailed(vec![intent])),
@@ -199,9 +199,9 @@ impl Sim {
 
     fn run_other(&mut self, command: Command) {
         match command {
-            Command::Read(board, request) => {
+            Command::Read(opening, request) => {
                 if !self.healthy && self.chance(12) {
-                    return self.feed(Input::ReadFailed(board));
+                    return self.feed(Input::ReadFailed(opening));
                 }
                 let pass = self.board.read(&request);
                 let tasks: Vec<String> = pass
@@ -212,16 +212,12 @@ impl Sim {
                     .chain(pass.watched.iter().map(|(key, _)| key.task.clone()))
                     .collect();
                 let copies = self.ledger.copies(&tasks);
-                self.feed(Input::PassRead { board, pass: Box::new(pass), copies });
+                self.feed(Input::PassRead { opening, pass: Box::new(pass), copies });
             }
-            Command::ChangeRows(board, changes) => {
-                let results = if !self.healthy && self.chance(8) {
-                    Vec::new()
-                } else {
-                    let outcomes = self.board.change(&changes);
-                    changes.into_iter().zip(outcomes).collect()
-                };
-                self.feed(Input::RowsChanged { board, results });
+            Command::ChangeRows(opening, changes) => {
+                let fails = !self.healthy && self.chance(8);
+                let outcomes = (!fails).then(|| self.board.change(&changes));
+                self.feed(Input::RowsChanged { opening, changes, outcomes });
                 self.feed(Input::Change(Change::Board(BOARD)));
             }
             Command::Send(claim, parcel) => {
@@ -268,7 +264,7 @@ impl Sim {
             && self.chance(2)
         {
             match command {
-                Command::Plan(plan) => {
+                Command::Plan(_, plan) => {
                     self.ledger.plan(&plan);
                 }
                 Command::Intend(mut intent) => {

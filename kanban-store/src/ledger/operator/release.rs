@@ -108,9 +108,7 @@ pub fn release(conn: &mut SqliteConnection, ids: &[i64], now: i64) -> QueryResul
         let row = subscriptions::table
             .inner_join(boards::table)
             .filter(subscriptions::id.eq(id))
-            .filter(
-                subscriptions::life.eq(states::LIVE).or(subscriptions::life.eq(states::OFFERED)),
-            )
+            .filter(subscriptions::life.eq_any([states::LIVE, states::OFFERED, states::THEIRS]))
             .select((SubscriptionRow::as_select(), BoardRow::as_select()))
             .first::<(SubscriptionRow, BoardRow)>(conn)
             .optional()?;

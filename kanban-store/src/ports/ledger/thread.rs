@@ -130,6 +130,9 @@ impl Worker {
                 self.batch(batch);
             }
         }
+        // First the file, then the row: whoever sees the row go must not find the file there still, or
+        // what this instance left open waits for nobody (law D9).
+        self.instance.farewell();
         let id = self.instance.id().to_owned();
         if let Err(error) = instance::forget(self.ledger.connection(), &id) {
             // Its file is gone in a moment, and that is what counts.

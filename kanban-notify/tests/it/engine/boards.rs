@@ -1,0 +1,263 @@
+//! Reading and planning: failures, boards opened anew, clocks, and whose a row is meanwhile.
+
+use std::collections::BTreeSet;
+
+use kanban_notify::{
+    engine::Notice,
+    history::SessionView,
+    record::{Raise, RowOutcome},
+};
+
+use super::*;
+
+/// A board that was read once and shows nothing.
+fn quiet(policy: Policy, work: Work) -> Bench {
+    let mut bench = Bench::new(policy, world(true, true), work);
+    bench.pass(Pass::default(), &[]);
+    bench
+}
+
+#[test]
+fn o2_a_new_row_whose_plan_failed_is_shown_again() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    bench.at(seconds(1));
+    bench.commit();
+    // Without any event, only the tail over rowids can see it.
+    bench.pass(seen(vec![], vec![row(session(), None)]), &[]);
+    bench.plan_fails();
+    bench.at(seconds(5));
+    let (_, request) = bench.read().expect("it is read again");
+    assert_eq!((request.after.rowid, request.after.row_print), (0, None));
+}
+
+#[test]
+fn o3_what_a_vanished_row_is_owed_survives_a_failed_plan() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    bench.at(seconds(1));
+    bench.commit();
+    let copies = [copy(1, session(), Life::Offered)];
+    bench.pass(seen(vec![event(5)], vec![]), &copies);
+    bench.plan_fails();
+    bench.at(seconds(5));
+    let request = bench.pass(seen(vec![event(5)], vec![]), &copies);
+    assert_eq!(request.after.event, EventId(0));
+    assert_eq!(bench.planned(vec![]).subscriptions[0].legs.len(), 1);
+    bench.at(seconds(60));
+    bench.commit();
+    assert_eq!(bench.read().expect("the next read").1.after.event, EventId(5));
+}
+
+#[test]
+fn o2_a_stamp_that_could_not_be_made_is_made_later() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    bench.commit();
+    let fresh = || seen(vec![], vec![row(session(), None)]);
+    for failure in [None, Some(vec![RowOutcome::Lost])] {
+        bench.pass(fresh(), &[]);
+        bench.planned(vec![]);
+        let (opening, changes) = bench.rows();
+        assert!(matches!(changes[0], RowChange::Stamp { .. }));
+        bench.feed(Input::RowsChanged { opening, changes, outcomes: failure });
+        bench.at(bench.now.after(Duration::from_secs(2)));
+    }
+    let (_, request) = bench.read().expect("it is read again");
+    assert_eq!(request.after.rowid, 0, "the row is shown again");
+}
+
+#[test]
+fn o2_a_confirmed_stamp_whose_plan_failed_is_confirmed_later() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    bench.commit();
+    bench.pass(seen(vec![], vec![row(session(), None)]), &[]);
+    bench.planned(vec![]);
+    let (opening, changes) = bench.rows();
+    let outcomes = Some(vec![RowOutcome::Won]);
+    bench.feed(Input::RowsChanged { opening, changes, outcomes });
+    bench.pass(Pass::default(), &[]);
+    bench.plan_fails();
+    bench.at(seconds(5));
+    bench.pass(Pass::default(), &[]);
+    assert_eq!(bench.planned(vec![]).subscriptions[0].life, Life::Live);
+}
+
+#[test]
+fn b6_a_pass_over_the_old_file_is_void_for_the_new_one() {
+    let mut bench = Bench::new(Policy::default(), world(true, true), Work::default());
+    let (old, _) = bench.read().expect("the first read");
+    bench.open(2);
+    let pass = Box::new(seen(vec![event(5)], vec![row(session(), Some(OURS))]));
+    bench.feed(Input::PassRead { opening: old, pass, copies: vec![] });
+    bench.feed(Input::ReadFailed(old));
+    assert!(!bench.out.iter().any(|command| matches!(command, Command::Plan(..))));
+    bench.pass(seen(vec![event(5)], vec![row(session(), Some(OURS))]), &[]);
+    assert_eq!(bench.planned(vec![]).incarnation, Incarnation(2));
+}
+
+#[test]
+fn b6_what_became_of_a_plan_is_asked_for_when_the_board_was_opened_anew() {
+    let mut bench = Bench::new(Policy::default(), world(true, true), Work::default());
+    bench.pass(seen(vec![event(5)], vec![row(session(), Some(OURS))]), &[]);
+    bench.open(1);
+    bench.out.retain(|command| !matches!(command, Command::LoadWork));
+    bench.planned(vec![]);
+    assert!(bench.out.contains(&Command::LoadWork));
+}
+
+/// Neither sent nor recorded as parked, a leg would wait until the next start.
+#[test]
+fn w8_a_leg_whose_end_was_not_recorded_is_not_forgotten() {
+    for anew in [false, true] {
+        let mut policy = Policy::default();
+        policy.wake.create_unknown_session = false;
+        let mut bench = quiet(policy, work(vec![owed(1, session(), &[5])]));
+        let look = |bench: &mut Bench| {
+            let lane = bench.wanted("a look", |command| match command {
+                Command::Look { lane, .. } => Some(lane.clone()),
+                _ => None,
+            });
+            bench.feed(Input::Looked { lane, claim: None, result: Ok(SessionView::default()) });
+        };
+        look(&mut bench);
+        bench.pass(Pass::default(), &[]);
+        if anew {
+            bench.plan();
+            bench.open(1);
+            assert!(bench.out.contains(&Command::LoadWork));
+        } else {
+            bench.plan_fails();
+        }
+        bench.at(seconds(5));
+        bench.pass(Pass::default(), &[]);
+        look(&mut bench);
+        bench.pass(Pass::default(), &[]);
+        assert_eq!(bench.planned(vec![]).closes.len(), 1);
+        bench.at(seconds(100_000));
+        assert!(bench.intent().is_none());
+    }
+}
+
+#[test]
+fn o1_what_a_hermes_that_was_started_serves_is_watched_and_not_sent() {
+    let me = || key("console", "me");
+    let mut open = owed(1, me(), &[5]);
+    open.subscription.adopted = None;
+    open.legs[0].leg.due_at = seconds(60);
+    let mut bench = Bench::new(Policy::default(), world(false, false), work(vec![open.clone()]));
+    let pass = |life: Life, bench: &mut Bench| {
+        let mut pass = seen(vec![event(5)], vec![row(me(), Some("default"))]);
+        pass.watched = vec![(me(), Some(row(me(), Some("default"))))];
+        let mut copies = [open.subscription.clone()];
+        copies[0].life = life;
+        copies[0].seen = EventId(5);
+        bench.pass(pass, &copies);
+    };
+    pass(Life::Live, &mut bench);
+
+    let mut hermes = world(false, false);
+    hermes.hermes = [("console".to_owned(), ["default".to_owned()].into())].into();
+    bench.feed(Input::Change(Change::World(hermes)));
+    // Nothing goes before it was looked at whose each row is.
+    bench.at(seconds(61));
+    assert!(bench.intent().is_none());
+    pass(Life::Live, &mut bench);
+    let mut theirs = open.clone();
+    theirs.subscription.life = Life::Theirs;
+    assert_eq!(bench.planned(vec![theirs]).subscriptions[0].life, Life::Theirs);
+    bench.at(seconds(3_600));
+    assert!(bench.intent().is_none(), "sent although Hermes serves the row");
+
+    while bench.out.iter().any(|command| matches!(command, Command::Read(..))) {
+        bench.pass(Pass::default(), &[]);
+    }
+    // It is gone again, and has not told it.
+    bench.feed(Input::Change(Change::World(world(false, false))));
+    pass(Life::Theirs, &mut bench);
+    assert_eq!(bench.planned(vec![open.clone()]).subscriptions[0].life, Life::Live);
+    assert!(bench.intent().is_some());
+}
+
+#[test]
+fn d8_a_clock_that_is_set_back_does_not_stop_the_work() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    bench.now = seconds(30 * 86_400);
+    bench.commit();
+    bench.pass(Pass::default(), &[]);
+    bench.now = seconds(60);
+    bench.commit();
+    bench.at(seconds(61));
+    assert!(bench.read().is_some(), "a commit, and nobody reads the board");
+}
+
+#[test]
+fn f4_a_clock_behind_the_newest_claim_is_not_believed() {
+    for (behind, asks) in [(100, false), (86_400, true)] {
+        let work = Work { newest_claim: seconds(behind), ..Work::default() };
+        let mut bench = Bench::new(Policy::default(), world(true, true), work);
+        bench.pass(seen(vec![event(5)], vec![row(session(), Some(OURS))]), &[]);
+        let asked = bench
+            .out
+            .iter()
+            .any(|command| matches!(command, Command::Tell(Notice::NeedsAccept { events: 0, .. })));
+        let planned = bench.out.iter().any(|command| matches!(command, Command::Plan(..)));
+        assert_eq!((asked, planned), (asks, !asks));
+    }
+}
+
+#[test]
+fn b2_an_event_with_a_wrong_time_spoils_itself_only() {
+    // Milliseconds for seconds; and a day ahead, with a later event that is not.
+    for wrong in [Timestamp::from_secs(1_800_000_000_000), seconds(86_400)] {
+        let mut bench = Bench::new(Policy::default(), world(true, true), Work::default());
+        let odd = Event { created_at: wrong, ..event(5) };
+        bench.pass(seen(vec![odd, event(6)], vec![row(session(), Some(OURS))]), &[]);
+        assert_eq!(bench.planned(vec![]).subscriptions[0].legs.len(), 2);
+        bench.wanted("a word about it", |command| match command {
+            Command::Tell(Notice::Spoilt { key, .. }) => Some(key.contains("event 5")),
+            _ => None,
+        });
+    }
+}
+
+#[test]
+fn s2_every_open_row_is_watched_in_its_turn() {
+    let later = |mut owed: Owed| {
+        owed.legs[0].leg.due_at = seconds(86_400);
+        owed
+    };
+    let many = (1..=1_100).map(|id| later(owed(id, key("api_server", &format!("s{id}")), &[5])));
+    let mut bench = quiet(Policy::default(), work(many.collect()));
+    let mut watched = BTreeSet::new();
+    for sweep in 1..4 {
+        bench.now = seconds(31 * sweep);
+        bench.commit();
+        bench.at(bench.now.after(Duration::from_millis(50)));
+        while let Some((opening, request)) = bench.read() {
+            watched.extend(request.watch);
+            let pass = Box::new(Pass::default());
+            bench.feed(Input::PassRead { opening, pass, copies: vec![] });
+        }
+    }
+    assert_eq!(watched.len(), 1_100);
+}
+
+#[test]
+fn s3_a_row_goes_in_the_transaction_that_raises_its_cursor_for_the_last_time() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    let raise = Raise {
+        board: BOARD,
+        subscription: SubscriptionId(1),
+        key: session(),
+        created_at: MADE,
+        to: EventId(7),
+        archived: true,
+    };
+    bench.feed(Input::Settled { settlements: vec![], raises: vec![raise.clone()] });
+    for last in [false, true] {
+        let (opening, changes) = bench.rows();
+        assert!(matches!(changes[..], [RowChange::Raise { .. }, RowChange::Delete { .. }]));
+        let outcomes = last.then(|| vec![RowOutcome::Won, RowOutcome::Won]);
+        bench.feed(Input::RowsChanged { opening, changes, outcomes });
+        bench.at(bench.now.after(Duration::from_secs(5)));
+    }
+    assert!(bench.out.contains(&Command::NoteRaised(vec![(raise, RowOutcome::Gone)])));
+}

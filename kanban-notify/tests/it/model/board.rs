@@ -14,20 +14,25 @@ pub struct ModelBoard {
     pub rows: Vec<Row>,
     /// Every value that a row's cursor ever had, to prove that it never falls.
     pub cursor_falls: usize,
+    /// Rowids are not given out again: that is the store's business.
+    pub newest_rowid: i64,
+    /// Keys of rows that are gone; nobody subscribes anew.
+    pub gone: Vec<SubKey>,
 }
 
 impl ModelBoard {
     pub fn subscribe(&mut self, task: &str, platform: &str, chat: &str, now: Timestamp) {
-        let rowid = i64::try_from(self.rows.len()).unwrap() + 1;
         let key = SubKey {
             task: task.into(),
             platform: platform.into(),
             chat: chat.into(),
             thread: String::new(),
         };
-        if self.rows.iter().any(|row| row.key == key) {
+        if self.gone.contains(&key) || self.rows.iter().any(|row| row.key == key) {
             return;
         }
+        self.newest_rowid += 1;
+        let rowid = self.newest_rowid;
         self.rows.push(Row {
             key,
             created_at: Timestamp::from_secs(now.secs()),
@@ -75,7 +80,10 @@ impl ModelBoard {
                 .iter()
                 .filter(|event| {
                     let unseen = |row: &&Row| row.key.task == event.task && event.id > row.cursor;
-                    event.id > above && self.rows.iter().any(|row| unseen(&row))
+                    // The tail comes along, but for the first sight of a board.
+                    let first = request.after.event == EventId(0);
+                    let tail = !first && event.id > request.after.event;
+                    tail || event.id > above && self.rows.iter().any(|row| unseen(&row))
                 })
                 .cloned()
                 .collect(),
@@ -109,11 +117,7 @@ impl ModelBoard {
             events,
             rows,
             watched,
-            next: Position {
-                event: next,
-                rowid: i64::try_from(self.rows.len()).unwrap(),
-                ..Position::default()
-            },
+            next: Position { event: next, rowid: self.newest_rowid, ..Position::default() },
             complete_above: request.after.rowid,
             more,
             sweep_from,

@@ -12,11 +12,13 @@ use crate::model::{
 };
 use kanban_notify::{
     engine::{Command, Engine, Input},
+    event::Kind,
     ids::{BoardId, ChannelName, EventId, Incarnation},
     key::Identity,
     policy::{Ability, Policy, World},
     ports::Change,
     record::{BoardStart, Intent},
+    subscription::SubKey,
     time::Timestamp,
 };
 
@@ -42,6 +44,8 @@ struct Sim {
     healthy: bool,
     timer: Timestamp,
     cursors: BTreeMap<String, EventId>,
+    /// What was owed to sessions whose row another notifier took and deleted (law O3).
+    swallowed: Vec<(SubKey, EventId)>,
     crashes_in_flight: usize,
 }
 
@@ -63,8 +67,11 @@ impl Sim {
             healthy: false,
             timer: Timestamp::NEVER,
             cursors: BTreeMap::new(),
+            swallowed: Vec::new(),
             crashes_in_flight: 0,
         };
+        // A card was made before anybody could subscribe to it.
+        sim.board.happen("t_first", Kind::Other, sim.now);
         sim.start();
         sim
     }

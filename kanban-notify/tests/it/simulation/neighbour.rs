@@ -1,14 +1,17 @@
-//! Another instance on the same ledger: it takes a delivery, perhaps sends it, and dies (law D9).
+//! Others at work: an instance on the same ledger that dies in the middle (law D9), and a notifier that
+//! takes rows for its own (law O3).
 
 use kanban_notify::{
     engine::Input,
     ids::{ChannelName, EventId},
     leg::{Leg, LegKind},
     message::{Destination, Fact, Message, Parcel},
+    ports::Change,
     record::{Facts, Intent, IntentResult},
+    subscription::Life,
 };
 
-use super::{Fate, Sim, body};
+use super::{BOARD, Fate, Sim, body};
 
 /// The instance that is never ours: those are counted from 1.
 const NEIGHBOUR: u32 = 0;
@@ -51,6 +54,27 @@ impl Sim {
             self.receiver.take(&parcel, Fate::Silent, self.now);
         }
         self.feed(Input::Disturbed);
+    }
+
+    /// A notifier of Hermes had listed a row before our stamp: it counts everything as told, and deletes
+    /// the row, although nobody woke the session.
+    pub(super) fn hermes_swallows(&mut self) {
+        let copies = &self.ledger.subs;
+        let taken = self.board.rows.iter().position(|row| {
+            row.key.is_api_server()
+                && row.owner.as_deref() == Some("default")
+                && copies.iter().any(|c| c.sub.key == row.key && c.sub.life == Life::Offered)
+        });
+        let Some(row) = taken.map(|at| self.board.rows.remove(at)) else { return };
+        let owed = self.board.events.iter().filter(|event| {
+            event.task == row.key.task
+                && event.kind.wakes()
+                && event.created_at.secs() >= row.created_at.secs()
+        });
+        self.swallowed.extend(owed.map(|event| (row.key.clone(), event.id)));
+        self.cursors.remove(&format!("{:?}", row.key));
+        self.board.gone.push(row.key);
+        self.feed(Input::Change(Change::Board(BOARD)));
     }
 
     /// The oldest delivery that nobody has, with nothing open before it in its subscription.

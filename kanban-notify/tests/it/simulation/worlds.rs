@@ -36,6 +36,7 @@ fn play(seed: u64, actions: &[u8], deduplicates: bool, readable: bool) -> Sim {
             3 => sim.step_time(),
             4 => sim.crash(),
             5 => sim.neighbour_dies(),
+            6 => sim.hermes_swallows(),
             _ => {
                 for _ in 0..4 {
                     sim.run_one();
@@ -89,10 +90,17 @@ fn assert_all_planned(sim: &Sim) {
         }
         assert!(row.cursor <= sim.board.newest());
     }
+    for (key, event) in &sim.swallowed {
+        let planned = sim.ledger.legs.iter().any(|(leg, facts)| {
+            let copy = sim.ledger.subs.iter().find(|copy| copy.sub.id == leg.subscription);
+            copy.is_some_and(|copy| copy.sub.key == *key) && facts.event == *event
+        });
+        assert!(planned, "{event:?} of {key:?} was swallowed");
+    }
 }
 
 fn actions() -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(0_u8..10, 1..120)
+    proptest::collection::vec(0_u8..12, 1..120)
 }
 
 proptest! {

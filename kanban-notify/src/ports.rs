@@ -11,8 +11,8 @@ use crate::{
     ids::{BoardId, ChannelName},
     message::{Destination, Message, Parcel},
     record::{
-        Intent, IntentResult, Pass, PassRequest, Plan, Planned, Raise, RowChange, RowOutcome,
-        Settlement, Work,
+        Intent, IntentResult, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
+        RowOutcome, Settlement, Work,
     },
     subscription::Subscription,
     time::Timestamp,
@@ -58,6 +58,9 @@ pub trait Claims: Send + Sync {
 
     /// Records outcomes, durably before it answers; says which cursors may now be raised.
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Raise>, PortError>;
+
+    /// Records until when a channel rests (law D8).
+    async fn rest(&self, pause: Pause) -> Result<(), PortError>;
 
     /// Ends a channel's pause, whatever its time (law D8).
     async fn lift(&self, channel: ChannelName) -> Result<(), PortError>;

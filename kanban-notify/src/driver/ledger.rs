@@ -8,7 +8,7 @@ use super::{Done, Ports, log};
 use crate::{
     engine::{Command, Input, Opening},
     ids::ChannelName,
-    record::{Intent, Plan, Raise, RowOutcome, Settlement},
+    record::{Intent, Pause, Plan, Raise, RowOutcome, Settlement},
 };
 
 /// What waits for the ledger, in order.
@@ -27,6 +27,7 @@ enum Operation {
     LoadWork,
     Plan(Opening, Plan),
     NoteRaised(Vec<(Raise, RowOutcome)>),
+    Rest(Pause),
     Lift(ChannelName),
     /// All of `intents`.
     Intend,
@@ -41,6 +42,7 @@ impl LedgerQueue {
             Command::LoadWork => Operation::LoadWork,
             Command::Plan(opening, plan) => Operation::Plan(opening, plan),
             Command::NoteRaised(raised) => Operation::NoteRaised(raised),
+            Command::Rest(pause) => Operation::Rest(pause),
             Command::Lift(channel) => Operation::Lift(channel),
             Command::Intend(intent) => {
                 self.intents.push(intent);
@@ -82,6 +84,7 @@ impl LedgerQueue {
             Operation::LoadWork => marked(load_work(ports)),
             Operation::Plan(opening, plan) => marked(plan_one(ports, opening, plan)),
             Operation::NoteRaised(raised) => marked(note_raised(ports, raised)),
+            Operation::Rest(pause) => marked(rest(ports, pause)),
             Operation::Lift(channel) => marked(lift(ports, channel)),
             Operation::Intend => marked(intend(ports, std::mem::take(&mut self.intents))),
             Operation::Settle => marked(settle(ports, std::mem::take(&mut self.settlements))),
@@ -135,6 +138,14 @@ async fn settle(ports: Ports, settlements: Vec<Settlement>) -> Option<Input> {
 async fn note_raised(ports: Ports, raised: Vec<(Raise, RowOutcome)>) -> Option<Input> {
     // Not noted is noted again: a cursor that is already as high is raised for nothing.
     if let Err(error) = ports.claims.raised(raised).await {
+        log::port_failed(&error, None);
+    }
+    None
+}
+
+async fn rest(ports: Ports, pause: Pause) -> Option<Input> {
+    // A rest that is not written is kept all the same, and known to this instance alone.
+    if let Err(error) = ports.claims.rest(pause).await {
         log::port_failed(&error, None);
     }
     None

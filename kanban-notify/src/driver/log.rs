@@ -51,11 +51,17 @@ pub(super) fn notice(notice: &Notice) {
             board.id = board.0,
             events, "so many events would expire unsent; start with --accept if that is right"
         ),
-        Notice::Paused { channel, until, reason } => error!(
+        Notice::Paused { channel, until, reason, credential: true } => error!(
             channel = channel.as_str(),
             until = until.secs(),
             error = reason.as_str(),
-            "channel paused"
+            "credential refused; the channel rests until it is right"
+        ),
+        Notice::Paused { channel, until, reason, credential: false } => warn!(
+            channel = channel.as_str(),
+            until = until.secs(),
+            error = reason.as_str(),
+            "destination unreachable; the channel rests and is tried again"
         ),
         Notice::Resumed { channel } => info!(channel = channel.as_str(), "channel resumed"),
         Notice::Rotated { from, to } => {

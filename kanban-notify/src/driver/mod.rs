@@ -260,6 +260,7 @@ impl Driver {
             Command::LoadWork
             | Command::Plan(..)
             | Command::NoteRaised(_)
+            | Command::Rest(_)
             | Command::Lift(_)
             | Command::Intend(_)
             | Command::Settle(_) => {}

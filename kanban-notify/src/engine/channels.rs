@@ -1,11 +1,23 @@
 //! Channels: places among the requests in flight, pauses, probes (laws D6, D8).
 
+use std::time::Duration;
+
 use super::{
     Command, Engine, Notice,
     outcome::PROBE_PACE,
     state::{ChannelState, Lane, Timer},
 };
-use crate::{backoff, ids::ChannelName, record::Pause, time::Timestamp, verdict::Verdict};
+use crate::{
+    backoff,
+    ids::ChannelName,
+    record::Pause,
+    time::Timestamp,
+    verdict::{Detail, Verdict},
+};
+
+/// First and longest rest of a channel that cannot be reached: what waits there goes soon after it is
+/// back.
+const UNREACHABLE_PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Engine {
     /// Takes a place among the requests in flight (law D6); false when the lane has to wait.
@@ -27,7 +39,7 @@ impl Engine {
             }
             channel.pause = None;
         }
-        if all_full || channel.in_flight >= channel.limit {
+        if all_full || channel.room() == 0 {
             channel.waiting.insert(lane.clone());
             return false;
         }
@@ -42,8 +54,7 @@ impl Engine {
         }
         // The total may have been what kept others waiting: each channel lets as many go as have room.
         for channel in self.channels.values_mut() {
-            let room = channel.limit.saturating_sub(channel.in_flight);
-            for _ in 0..room {
+            for _ in 0..channel.room() {
                 let Some(lane) = channel.waiting.pop_first() else {
                     break;
                 };
@@ -62,6 +73,46 @@ impl Engine {
                 _ => {}
             }
         }
+        match verdict {
+            Verdict::Unreachable { .. } => self.missed_channel(name),
+            Verdict::Unknown { .. } => {}
+            _ => self.reached(name),
+        }
+    }
+
+    /// Nobody was there. Attempts that were under way at the same time count once.
+    fn missed_channel(&mut self, name: &ChannelName) {
+        if let Some(channel) = self.channels.get_mut(name)
+            && channel.pause.is_none()
+        {
+            channel.unreachable = channel.unreachable.saturating_add(1);
+        }
+    }
+
+    /// Somebody is there again: everything goes on.
+    pub(super) fn reached(&mut self, name: &ChannelName) {
+        if let Some(channel) = self.channels.get_mut(name)
+            && std::mem::take(&mut channel.unreachable) > 0
+        {
+            self.out.push(Command::Lift(name.clone()));
+            self.resume(name);
+        }
+    }
+
+    /// How long a channel rests that could not be reached (law D8): nothing that waits is charged for it.
+    pub(super) fn unreachable_until(&self, name: &ChannelName, now: Timestamp) -> Timestamp {
+        let missed = self.channels.get(name).map_or(1, |channel| channel.unreachable.max(1));
+        now.after(backoff::pause(UNREACHABLE_PACE, missed, u64::from(missed), None))
+    }
+
+    /// A look found nobody there.
+    pub(super) fn look_missed(&mut self, name: &ChannelName, reason: &Detail, now: Timestamp) {
+        self.missed_channel(name);
+        let until = self.unreachable_until(name, now);
+        let pause =
+            Pause { channel: name.clone(), until, reason: reason.clone(), credential: false };
+        self.out.push(Command::Rest(pause.clone()));
+        self.pause(pause);
     }
 
     /// Stops using a channel for a while (law D8).
@@ -69,12 +120,16 @@ impl Engine {
         let limit = self.policy.concurrency;
         let name = pause.channel.clone();
         let channel = self.channels.entry(name.clone()).or_insert_with(|| ChannelState::new(limit));
-        let (until, reason) = (pause.until, pause.reason.clone());
-        let news = channel.pause.as_ref().is_none_or(|old| old.until < until);
-        if news {
+        let (until, reason, credential) = (pause.until, pause.reason.clone(), pause.credential);
+        let longer = channel.pause.as_ref().is_none_or(|old| old.until < until);
+        if longer {
             channel.pause = Some(pause);
+            let first = credential || channel.unreachable <= 1;
             self.set_timer(Timer::Channel(name.clone()), until);
-            self.out.push(Command::Tell(Notice::Paused { channel: name, until, reason }));
+            if first {
+                let notice = Notice::Paused { channel: name, until, reason, credential };
+                self.out.push(Command::Tell(notice));
+            }
         }
     }
 
@@ -105,6 +160,17 @@ impl Engine {
         }
     }
 
+    /// Tries every channel now that could not be reached: its server may have been started.
+    pub(super) fn try_unreachable(&mut self) {
+        let missed = self.channels.iter().filter(|(_, channel)| channel.unreachable > 0);
+        let names: Vec<ChannelName> = missed.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            // Before any intent: the ledger still says until when the channel was to rest.
+            self.out.push(Command::Lift(name.clone()));
+            self.resume(&name);
+        }
+    }
+
     pub(super) fn probed(&mut self, name: &ChannelName, verdict: &Verdict, now: Timestamp) {
         let Some(channel) = self.channels.get_mut(name) else {
             return;
@@ -122,6 +188,7 @@ impl Engine {
         let until = now.after(backoff::pause(PROBE_PACE, channel.failed_probes, seed, None));
         if let Some(pause) = &mut channel.pause {
             pause.until = until;
+            self.out.push(Command::Rest(pause.clone()));
         }
         self.set_timer(Timer::Channel(name.clone()), until);
     }
@@ -130,7 +197,10 @@ impl Engine {
         if let Some(channel) = self.channels.get_mut(name) {
             channel.pause = None;
             self.touched.append(&mut channel.waiting);
-            self.out.push(Command::Tell(Notice::Resumed { channel: name.clone() }));
+            // Where nobody was there, somebody has to answer first.
+            if channel.unreachable == 0 {
+                self.out.push(Command::Tell(Notice::Resumed { channel: name.clone() }));
+            }
         }
         let lanes = self.lanes.keys().filter(|lane| lane.channel() == name);
         self.touched.extend(lanes.cloned());

@@ -124,8 +124,12 @@ impl Engine {
         }
         let lane = claim.lane.clone();
         self.adapt(lane.channel(), verdict);
-        self.release_slot(lane.channel());
         let settlement = self.outcome(id, verdict, now);
+        if let Some(pause) = settlement.pause.clone() {
+            // From this moment on: others wait for a place already.
+            self.pause(pause);
+        }
+        self.release_slot(lane.channel());
         self.settle(id, settlement);
     }
 
@@ -181,9 +185,6 @@ impl Engine {
                 open.bound = !settlement.over;
                 self.touch_leg(outcome.leg);
             }
-        }
-        if let Some(pause) = settlement.pause.clone() {
-            self.pause(pause);
         }
         let soft = self.lanes.get_mut(&lane).map(|state| &mut state.soft);
         if settlement.over

@@ -95,6 +95,7 @@ impl Engine {
         }
         self.touched.extend(self.lanes.keys().cloned());
         self.probe_refused();
+        self.try_unreachable();
         let unknown: Vec<_> = self
             .claims
             .iter()

@@ -128,10 +128,12 @@ impl Engine {
         let view = match result {
             Ok(view) => view,
             Err(LookError::Unsupported) => return self.draft(lane, now),
-            Err(LookError::Unreachable(_)) => {
-                state.soft = state.soft.saturating_add(1);
-                let pause = backoff::pause(self.policy.backoff, state.soft, lane.seed(), None);
-                return self.rest(&lane, now.after(pause));
+            Err(LookError::Unreachable(detail)) => {
+                self.look_missed(lane.channel(), &detail, now);
+                self.release_slot(lane.channel());
+                self.give_up(&lane, &detail, now);
+                self.touched.insert(lane);
+                return;
             }
             Err(LookError::Failed(_)) => {
                 state.looks = state.looks.saturating_add(1);
@@ -142,6 +144,7 @@ impl Engine {
                 return self.rest(&lane, now.after(pause));
             }
         };
+        self.reached(lane.channel());
         if let Some(moved) = self.follow(&lane, &view) {
             // The session goes on under another name: its own lane decides.
             self.release_slot(lane.channel());
@@ -236,7 +239,21 @@ impl Engine {
     /// Ends every due leg of a lane unsent, in the dead letters.
     fn park_due(&mut self, lane: &Lane, reason: &Detail, now: Timestamp) {
         let due = self.gather(lane, now);
-        for leg in due {
+        self.park(due, reason);
+    }
+
+    /// Ends what could not be sent for too long (law F4).
+    fn give_up(&mut self, lane: &Lane, reason: &Detail, now: Timestamp) {
+        let old = |leg: &LegId| {
+            let planned = self.open_leg(*leg).map(|open| open.leg.planned_at);
+            planned.is_some_and(|planned| now.since(planned) >= self.policy.give_up_after)
+        };
+        let old = self.gather(lane, now).into_iter().filter(old).collect();
+        self.park(old, reason);
+    }
+
+    fn park(&mut self, legs: Vec<LegId>, reason: &Detail) {
+        for leg in legs {
             let Some((sub, ..)) = self.legs.get(&leg) else {
                 continue;
             };

@@ -34,8 +34,8 @@ use crate::{
     policy::{Policy, World},
     ports::{Change, LookError},
     record::{
-        Intent, IntentResult, Pass, PassRequest, Plan, Planned, Raise, RowChange, RowOutcome,
-        Settlement, Work,
+        Intent, IntentResult, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
+        RowOutcome, Settlement, Work,
     },
     session::Aliases,
     subscription::Subscription,
@@ -141,6 +141,8 @@ pub enum Command {
     ChangeRows(Opening, Vec<RowChange>),
     /// Note in the ledger what became of raised cursors.
     NoteRaised(Vec<(Raise, RowOutcome)>),
+    /// Note in the ledger until when a channel rests.
+    Rest(Pause),
     /// Note in the ledger that a channel rests no more.
     Lift(ChannelName),
     /// Record an intent.

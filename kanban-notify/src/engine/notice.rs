@@ -72,6 +72,8 @@ pub enum Notice {
         until: Timestamp,
         /// Why.
         reason: Detail,
+        /// Whether its credential was refused; else nobody was there.
+        credential: bool,
     },
     /// A channel is used again.
     Resumed {

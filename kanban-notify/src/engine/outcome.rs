@@ -65,6 +65,12 @@ impl Engine {
             let reason = detail.clone();
             settlement.pause = Some(Pause { channel, until, reason, credential: true });
         }
+        if let Verdict::Unreachable { .. } = verdict {
+            let channel = claim.lane.channel().clone();
+            let until = self.unreachable_until(&channel, now);
+            settlement.pause =
+                Some(Pause { channel, until, reason: detail.clone(), credential: false });
+        }
         for leg in &claim.legs {
             let Some(open) = self.open_leg(*leg) else {
                 continue;
@@ -104,7 +110,8 @@ impl Engine {
             _ if given_up => (LegState::Parked, now),
             _ if step.proves_nothing => (LegState::Unknown, now),
             Verdict::Busy { retry_after, .. } => (LegState::Retrying, later(soft, *retry_after)),
-            Verdict::Unreachable { .. } => (LegState::Retrying, later(soft, None)),
+            // The channel rests, not the leg (law D8).
+            Verdict::Unreachable { .. } => (LegState::Retrying, now),
             Verdict::Retryable { retry_after, .. } => {
                 tally.failures = tally.failures.saturating_add(1);
                 (LegState::Retrying, later(tally.failures, *retry_after))

@@ -293,6 +293,8 @@ pub(super) struct ChannelState {
     pub(super) pause: Option<Pause>,
     pub(super) probing: bool,
     pub(super) failed_probes: u32,
+    /// Attempts in a row that found nobody there; from the first on, one at a time tries (law D8).
+    pub(super) unreachable: u32,
 }
 
 impl ChannelState {
@@ -304,7 +306,14 @@ impl ChannelState {
             pause: None,
             probing: false,
             failed_probes: 0,
+            unreachable: 0,
         }
+    }
+
+    /// How many more may be in flight.
+    pub(super) fn room(&self) -> usize {
+        let limit = if self.unreachable > 0 { 1 } else { self.limit };
+        limit.saturating_sub(self.in_flight)
     }
 }
 

@@ -332,7 +332,8 @@ pub fn lift(conn: &mut SqliteConnection, channel: &str) -> QueryResult<bool> {
     diesel::delete(pauses::table.find(channel)).execute(conn).map(|lifted| lifted > 0)
 }
 
-fn rest(conn: &mut SqliteConnection, pause: &PauseRow, now: i64) -> QueryResult<()> {
+/// Records a channel's pause, in the place of an earlier one; one whose time is past is lifted.
+pub fn rest(conn: &mut SqliteConnection, pause: &PauseRow, now: i64) -> QueryResult<()> {
     if pause.until <= now {
         return diesel::delete(pauses::table.find(&pause.channel)).execute(conn).map(drop);
     }

@@ -18,8 +18,8 @@ use kanban_notify::{
     ids::{BoardId, ChannelName, ClaimId},
     ports::{Backlog, Claims, Planner},
     record::{
-        Intent, IntentResult, Plan, Planned, Raise, RowOutcome, Settlement, WAKE_BUDGET_WINDOW,
-        Work,
+        Intent, IntentResult, Pause, Plan, Planned, Raise, RowOutcome, Settlement,
+        WAKE_BUDGET_WINDOW, Work,
     },
     subscription::Subscription,
     time::Timestamp,
@@ -240,6 +240,15 @@ impl Claims for LedgerPort {
                 );
             }
             Ok(raises.into_iter().map(convert::raise).collect())
+        })
+        .await
+    }
+
+    async fn rest(&self, pause: Pause) -> Result<(), PortError> {
+        let operation = "recording a pause";
+        self.call(operation, true, move |desk| {
+            let row = convert::pause_row(pause, now());
+            claims::rest(desk.conn, &row, row.updated_at).map_err(during(operation))
         })
         .await
     }

@@ -1,6 +1,7 @@
 //! The engine by itself, one input after the other: what must not be forgotten when something fails.
 
 mod boards;
+mod channels;
 mod delivery;
 
 use std::time::Duration;

@@ -134,14 +134,18 @@ pub(super) fn settlement_row(settlement: Settlement) -> SettlementRow {
         legs: settlement.legs.into_iter().map(outcome_row).collect(),
         over: settlement.over,
         alias: settlement.alias,
-        pause: settlement.pause.map(|pause| PauseRow {
-            channel: pause.channel.0,
-            until: pause.until.micros(),
-            reason: text(&pause.reason),
-            credential: i32::from(pause.credential),
-            updated_at: settlement.at.micros(),
-        }),
+        pause: settlement.pause.map(|pause| pause_row(pause, settlement.at.micros())),
         at: settlement.at.micros(),
+    }
+}
+
+pub(super) fn pause_row(pause: Pause, now: i64) -> PauseRow {
+    PauseRow {
+        channel: pause.channel.0,
+        until: pause.until.micros(),
+        reason: text(&pause.reason),
+        credential: i32::from(pause.credential),
+        updated_at: now,
     }
 }
 

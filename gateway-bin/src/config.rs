@@ -52,6 +52,8 @@ pub struct Config {
     pub max_age: Duration,
     /// How long a delivery is tried (law F4).
     pub give_up_after: Duration,
+    /// How long a row is kept to which nothing happens; `None` for ever (law S3).
+    pub retention: Option<Duration>,
     /// How many events a pass may expire without asking (law F4).
     pub expire_without_asking: usize,
     /// What to do with an outcome that stays unknown (law D7).
@@ -117,6 +119,7 @@ impl Config {
             adopt: self.adopt.clone(),
             max_age: self.max_age,
             give_up_after: self.give_up_after,
+            retention: self.retention,
             expire_without_asking: self.expire_without_asking,
             accept,
             on_unknown: self.on_unknown,
@@ -200,6 +203,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         ledger: ledger(reader),
         max_age: reader.span("max_age", "1m", "10y"),
         give_up_after: reader.span("give_up_after", "1m", "10y"),
+        retention: retention(reader.count("retention_days", 0..=3_650)),
         expire_without_asking: reader.count("expire_without_asking", 0..=1_000_000),
         on_unknown: reader
             .choice("on_unknown", &[("resend", OnUnknown::Resend), ("park", OnUnknown::Park)])
@@ -254,6 +258,10 @@ fn adopt(reader: &mut Reader<'_>) -> Adopt {
         }
         Err(names) => Adopt::Platforms(lower(names)),
     }
+}
+
+fn retention(days: u64) -> Option<Duration> {
+    (days > 0).then(|| Duration::from_secs(days.saturating_mul(86_400)))
 }
 
 fn ledger(reader: &mut Reader<'_>) -> PathBuf {

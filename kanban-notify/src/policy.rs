@@ -18,6 +18,9 @@ pub struct Policy {
     pub max_age: Duration,
     /// A leg that could not be delivered for so long is parked (law F4).
     pub give_up_after: Duration,
+    /// A row whose task is done or blocked goes when nothing happened for so long; `None` keeps it for
+    /// ever (law S3).
+    pub retention: Option<Duration>,
     /// A pass that would expire more events than this waits for `--accept` (law F4).
     pub expire_without_asking: usize,
     /// Whether the operator accepted that (`--accept`).
@@ -66,6 +69,7 @@ impl Default for Policy {
             adopt: Adopt::Auto,
             max_age: Duration::from_secs(7 * 86_400),
             give_up_after: Duration::from_secs(72 * 3_600),
+            retention: Some(Duration::from_secs(30 * 86_400)),
             expire_without_asking: 100,
             accept: false,
             on_unknown: OnUnknown::Resend,

@@ -84,6 +84,8 @@ pub(super) const KEYS: &[Key] = &[
         "Events older than this when first seen are not delivered, but listed. 1m to 10y."),
     key("give_up_after", Shape::Span, r#""72h""#,
         "What could not be delivered for so long goes to the dead letters. 1m to 10y."),
+    key("retention_days", Shape::Count, "30",
+        "A subscription of ours goes when its task is done or blocked and nothing happened for so many days;\n0 keeps it for ever. 0 to 3650."),
     key("expire_without_asking", Shape::Count, "100",
         "A pass that would expire more events than this waits for `run --accept`. 0 to 1000000."),
     key("on_unknown", Shape::Text, r#""resend""#,

@@ -110,6 +110,7 @@ fn every_key_has_an_effect() {
         ledger = "l.db"
         max_age = "1d"
         give_up_after = "2h"
+        retention_days = 9
         expire_without_asking = 7
         on_unknown = "park"
         poll = "500ms"
@@ -154,6 +155,7 @@ fn every_key_has_an_effect() {
         adopt: Adopt::Platforms(["slack", "telegram"].map(String::from).into()),
         max_age: secs(86_400),
         give_up_after: secs(7_200),
+        retention: Some(secs(9 * 86_400)),
         expire_without_asking: 7,
         accept: false,
         on_unknown: OnUnknown::Park,

@@ -278,6 +278,7 @@ async fn read(ports: &Ports, opening: Opening, request: PassRequest) -> Input {
             .map(|event| &event.task)
             .chain(pass.rows.iter().map(|row| &row.key.task))
             .chain(pass.watched.iter().map(|(key, _)| &key.task))
+            .chain(pass.aged.iter().flat_map(|aged| &aged.rows).map(|row| &row.key.task))
             .cloned()
             .collect();
         tasks.sort_unstable();

@@ -10,7 +10,7 @@ use super::{
     state::{Claim, Hold, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
 };
 use crate::{
-    ids::{BoardId, ChannelName, LegId, SubscriptionId},
+    ids::{BoardId, LegId, SubscriptionId},
     leg::{Leg, LegKind},
     message::{Destination, Parcel},
     ownership,
@@ -105,28 +105,6 @@ impl Engine {
             unsettled: None,
         };
         self.claims.insert(open.id, claim);
-    }
-
-    /// The lane that a claim of another instance holds: that of the session as it is called now, unless
-    /// a claim holds that already (law W3).
-    fn lane_of_claim(&self, destination: &Destination) -> Lane {
-        let pinned = Lane::new(destination.clone());
-        let Destination::Session { channel, session } = destination else {
-            return pinned;
-        };
-        let session = self.aliases.resolve(channel, session);
-        let now = Lane::new(Destination::Session { channel: channel.clone(), session });
-        let held = |state: &LaneState| matches!(state.hold, Hold::Claimed(_));
-        if self.lanes.get(&now).is_some_and(held) { pinned } else { now }
-    }
-
-    /// Moves what waits for a session to the name that another instance learnt.
-    fn follow_alias(&mut self, channel: &ChannelName, from: &str) {
-        let lane = |session| Lane::new(Destination::Session { channel: channel.clone(), session });
-        let (old, new) = (lane(from.to_owned()), lane(self.aliases.resolve(channel, from)));
-        if old != new {
-            self.move_tracks(&old, &new);
-        }
     }
 
     /// Takes the open legs of a subscription into memory.

@@ -2,7 +2,7 @@
 
 use super::{
     Command, Engine, Notice, Opening,
-    state::{BoardState, Phase, READ_PACE, SWEEP_EVERY, Timer},
+    state::{AGE_FIRST, BoardState, Phase, READ_PACE, SWEEP_EVERY, Timer},
 };
 use crate::{
     ids::{BoardId, LegId, SubscriptionId},
@@ -66,6 +66,9 @@ impl Engine {
             self.forget_sub(sub);
         }
         self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
+        if self.policy.retention.is_some() {
+            self.set_timer(Timer::Age(board), now.after(AGE_FIRST));
+        }
         self.out.push(Command::Tell(Notice::Opened { board, slug }));
         self.read(board);
         self.touch_board(board);

@@ -9,10 +9,10 @@ use super::{
 use crate::{
     backoff,
     history::SessionView,
-    ids::{BoardId, ChannelName, EventId, LegId},
+    ids::{BoardId, EventId, LegId},
     key::Member,
     leg::{LegKind, LegState},
-    message::{Destination, Fact, Message},
+    message::{Fact, Message},
     ports::LookError,
     record::{Intent, WAKE_BUDGET_WINDOW},
     subscription::Life,
@@ -182,58 +182,6 @@ impl Engine {
         }
         self.release_slot(lane.channel());
         self.set_timer(Timer::Lane(lane.clone()), at);
-    }
-
-    /// Learns a session's new name and moves the lane's tracks there; the new lane, if it moved.
-    pub(super) fn follow(&mut self, lane: &Lane, view: &SessionView) -> Option<Lane> {
-        let Destination::Session { channel, session } = lane.destination() else {
-            return None;
-        };
-        let to = view.session.as_deref().filter(|to| to != session)?;
-        if !self.learn_alias(channel, session, to) {
-            return None;
-        }
-        let moved = Lane::new(Destination::Session {
-            channel: channel.clone(),
-            session: self.aliases.resolve(channel, session),
-        });
-        self.move_tracks(lane, &moved);
-        Some(moved)
-    }
-
-    pub(super) fn learn_alias(&mut self, channel: &ChannelName, from: &str, to: &str) -> bool {
-        let learnt = self.aliases.learn(channel, from, to);
-        if learnt {
-            let (from, to) = (from.to_owned(), to.to_owned());
-            self.out.push(Command::Tell(super::Notice::Rotated { from, to }));
-        }
-        learnt
-    }
-
-    /// Moves every track with nothing bound from one lane to another.
-    pub(super) fn move_tracks(&mut self, from: &Lane, to: &Lane) {
-        let Some(state) = self.lanes.get_mut(from) else {
-            return;
-        };
-        let all = std::mem::take(&mut state.tracks);
-        let (bound, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|key| {
-            let legs = self.tracks.get(key).map(|track| &track.legs);
-            legs.is_some_and(|legs| legs.values().any(|open| open.bound))
-        });
-        if let Some(state) = self.lanes.get_mut(from) {
-            state.tracks.extend(bound);
-        }
-        let target = self.lanes.entry(to.clone()).or_insert_with(super::LaneState::new);
-        for key in free {
-            target.tracks.insert(key);
-            if let Some(track) = self.tracks.get_mut(&key) {
-                track.lane = to.clone();
-            }
-        }
-        if let Some(reference) = self.failed.remove(from) {
-            self.failed.insert(to.clone(), reference);
-        }
-        self.touched.insert(to.clone());
     }
 
     /// Ends every due leg of a lane unsent, in the dead letters.

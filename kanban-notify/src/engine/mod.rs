@@ -3,12 +3,14 @@
 //! [`Engine::handle`] takes one input and the time and returns what is to be done. Everything durable is
 //! in the ledger; what the engine holds is what is open. So every crash point is a sequence of inputs.
 
+mod ageing;
 mod channels;
 mod claims;
 mod clock;
 mod holdings;
 mod intake;
 mod lanes;
+mod names;
 mod notice;
 mod outcome;
 mod planning;
@@ -328,6 +330,7 @@ impl Engine {
                 }
                 Timer::Read(board) => self.read(board),
                 Timer::Sweep(board) => self.sweep(board),
+                Timer::Age(board) => self.look_for_aged(board, now),
                 Timer::Raise(board) => self.flush_raises(board, now),
                 Timer::Unknown(claim) => self.unknown_step(claim, now),
                 Timer::Resettle(claim) => self.resettle(claim),

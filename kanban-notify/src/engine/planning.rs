@@ -155,6 +155,7 @@ impl Engine {
         }
         match changes.first() {
             Some(RowChange::Stamp { .. }) => self.stamped(opening.board, &changes, outcomes, now),
+            Some(RowChange::Delete { .. }) => self.aged_out(opening.board, outcomes),
             _ => self.raises_done(opening.board, outcomes, now),
         }
     }

@@ -55,7 +55,7 @@ impl Engine {
             if raise.archived {
                 // The last event of a task is settled: its row has nothing to wait for (law S3). Both
                 // or neither: nobody would come back for the second.
-                changes.push(RowChange::Delete { key, created_at });
+                changes.push(RowChange::Delete { key, created_at, aged: None });
             }
             state.raising.push(raise);
         }

@@ -48,6 +48,7 @@ impl Engine {
             sweep: std::mem::replace(&mut state.sweep, Sweep::No),
             limit: PASS_EVENTS,
             watch,
+            aged: state.age.take(),
         };
         self.out.push(Command::Read(state.opening, request));
     }
@@ -154,6 +155,7 @@ impl Engine {
             return;
         }
         self.misdated(board, pass, now);
+        self.aged(board, pass, copies);
         let Some(state) = self.boards.get_mut(&board) else {
             return;
         };

@@ -12,7 +12,8 @@ use crate::{
     message::{Destination, Parcel},
     ownership::Why,
     record::{
-        BoardStart, Facts, Pause, Position, Raise, RowChange, Settlement, SubscriptionPlan, Sweep,
+        Aged, BoardStart, Facts, Pause, Position, Raise, RowChange, Settlement, SubscriptionPlan,
+        Sweep,
     },
     subscription::Subscription,
     time::Timestamp,
@@ -32,6 +33,9 @@ pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(30);
 pub(super) const RAISE_PACE: Duration = Duration::from_millis(50);
 /// Most rows in one transaction on a board (law B4).
 pub(super) const RAISE_ROWS: usize = 256;
+/// When a board that was opened is first looked through for aged rows, and how often later (law S3).
+pub(super) const AGE_FIRST: Duration = Duration::from_secs(60);
+pub(super) const AGE_EVERY: Duration = Duration::from_secs(3_600);
 /// Events in one pass.
 pub(super) const PASS_EVENTS: usize = 512;
 /// Watched rows in one sweep.
@@ -108,6 +112,7 @@ pub(super) enum Timer {
     Lane(Lane),
     Read(BoardId),
     Sweep(BoardId),
+    Age(BoardId),
     Raise(BoardId),
     Unknown(ClaimId),
     Resettle(ClaimId),
@@ -147,6 +152,10 @@ pub(super) struct BoardState {
     pub(super) next_read: Timestamp,
     /// A read waits for that time.
     pub(super) deferred: bool,
+    /// Aged rows are to be looked for.
+    pub(super) age: Option<Aged>,
+    /// Deletions of aged rows under way, with what they end.
+    pub(super) ageing: Vec<SubscriptionPlan>,
     /// The last subscription that a sweep watched: the next one goes on behind it.
     pub(super) watched: SubscriptionId,
     pub(super) unserved: BTreeMap<(Why, String), usize>,
@@ -177,6 +186,8 @@ impl BoardState {
             next_write: Timestamp::default(),
             next_read: Timestamp::default(),
             deferred: false,
+            age: None,
+            ageing: Vec::new(),
             watched: SubscriptionId(0),
             unserved: BTreeMap::new(),
             asked_accept: false,

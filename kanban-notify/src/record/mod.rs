@@ -63,7 +63,30 @@ pub struct PassRequest {
     pub limit: usize,
     /// Rows whose present state is wanted besides.
     pub watch: Vec<SubKey>,
+    /// Also look for rows to which nothing has happened for long (law S3).
+    pub aged: Option<Aged>,
 }
+
+/// Rows whose task is done or blocked, with nothing to tell and no event since a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aged {
+    /// The last event, and the row itself, are older than this.
+    pub before: Timestamp,
+    /// Only rows above this rowid.
+    pub above: i64,
+}
+
+/// Aged rows that a pass saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgedRows {
+    /// Before when their last event was.
+    pub before: Timestamp,
+    /// The first of them, ascending by rowid, [`AGED_ROWS`] at most.
+    pub rows: Vec<Row>,
+}
+
+/// The most rows that a pass shows for their age.
+pub const AGED_ROWS: usize = 128;
 
 /// Whether and from where a pass sweeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +111,8 @@ pub struct Pass {
     pub complete_above: i64,
     /// The watched keys, with their present rows.
     pub watched: Vec<(SubKey, Option<Row>)>,
+    /// Aged rows, if they were asked for.
+    pub aged: Option<AgedRows>,
     /// Where the next pass goes on.
     pub next: Position,
     /// Whether `limit` cut the events: read on at once.
@@ -131,6 +156,8 @@ pub enum RowChange {
         key: SubKey,
         /// Its `created_at`.
         created_at: Timestamp,
+        /// Only if it is still [`Aged`] so.
+        aged: Option<Timestamp>,
     },
 }
 

@@ -37,8 +37,8 @@ pub(crate) use immediate::step as lock_step;
 pub use file::{FileId, network_file_system};
 pub use lists::{ListedEvent, ListedTask};
 pub use model::{
-    EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey, SubscriptionRow,
-    TOLD_KINDS, TaskRow,
+    AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey,
+    SubscriptionRow, TOLD_KINDS, TaskRow,
 };
 
 use crate::error::StoreError;
@@ -205,7 +205,7 @@ impl Board {
         // What takes long must not keep writers waiting: a sweep of many rows, of which nothing is known
         // at first, or many rows to be looked at.
         let short = !sweeps || self.sweep_took < SHORT_SWEEP;
-        let undisturbed = short && wanted.watch.len() <= FEW_ROWS;
+        let undisturbed = short && wanted.watch.len() <= FEW_ROWS && wanted.aged.is_none();
         let rows = self.snapshot(undisturbed, |board| {
             let mut rows = pass::pass(&mut board.reader, &board.texts, wanted)
                 .map_err(|source| read_error(&board.path, source))?;

@@ -57,6 +57,20 @@ pub struct PassQuery {
     pub limit: usize,
     /// Rows whose present state is wanted besides.
     pub watch: Vec<RowKey>,
+    /// Rows that are wanted for their age besides.
+    pub aged: Option<AgedQuery>,
+}
+
+/// Rows of tasks that are done or blocked, of which nothing is to be told, and which are older than a
+/// time themselves, as their tasks' last events are (law S3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgedQuery {
+    /// The time, in Unix seconds.
+    pub before: i64,
+    /// Only rows above this rowid.
+    pub above: i64,
+    /// At most so many.
+    pub limit: usize,
 }
 
 /// What a pass saw, all from one snapshot.
@@ -71,6 +85,8 @@ pub struct PassRows {
     pub rows: Vec<SubscriptionRow>,
     /// For each watched key the row, if it is there and readable.
     pub watched: Vec<(RowKey, Option<SubscriptionRow>)>,
+    /// Aged rows, if they were wanted; ascending by rowid.
+    pub aged: Vec<SubscriptionRow>,
     /// Where the next pass goes on.
     pub next: Mark,
     /// Whether `limit` cut events or new rows: read on at once from `next`.
@@ -191,6 +207,8 @@ pub enum RowEdit {
         key: RowKey,
         /// Its `created_at` in Unix seconds.
         created_at: i64,
+        /// Only while it is [`AgedQuery`] so.
+        aged: Option<i64>,
     },
 }
 

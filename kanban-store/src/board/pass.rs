@@ -8,7 +8,7 @@ use super::{
     lenient::{
         EventColumns, RawEvent, RawSubscription, RawTask, Spoilt, SubscriptionColumns, TaskColumns,
     },
-    model::{Mark, PassQuery, PassRows, SubscriptionRow},
+    model::{AgedQuery, Mark, PassQuery, PassRows, SubscriptionRow},
     sql::{NEWEST, Texts},
     statement::{Bind, query, scalar},
     tail::{RowMark, new_rows, newest_rowid},
@@ -49,6 +49,13 @@ pub(crate) fn pass(
     for key in &wanted.watch {
         let row = row(connection, texts, key, &mut spoilt)?;
         seen.watched.push((key.clone(), row));
+    }
+    if let Some(AgedQuery { before, above, limit }) = wanted.aged {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let binds = [above, before, before, limit].map(Bind::Int);
+        let found: Vec<RawSubscription> =
+            query::<SubscriptionColumns>(&texts.aged, &binds).load(connection)?;
+        seen.aged = found.into_iter().filter_map(|raw| raw.read(&mut spoilt)).collect();
     }
     seen.spoilt = spoilt;
     Ok(seen)

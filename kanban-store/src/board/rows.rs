@@ -4,8 +4,8 @@ use diesel::{QueryResult, Queryable, RunQueryDsl, sqlite::SqliteConnection};
 
 use super::{
     Features,
-    model::{EditOutcome, RowEdit, RowKey, TOLD_KINDS},
-    sql::quoted,
+    model::{EditOutcome, RowEdit, RowKey},
+    sql::{aged, untold},
     statement::{Any, Bind, Cell, execute, query},
 };
 
@@ -16,10 +16,14 @@ pub(crate) struct EditTexts {
     raises_ping: bool,
     stamp: Option<String>,
     delete: String,
+    delete_aged: String,
     look: String,
 }
 
 const KEY: &str = "task_id = ? AND platform = ? AND chat_id = ? AND thread_id = ?";
+
+const DELETE: &str = "DELETE FROM kanban_notify_subs WHERE task_id = ? AND platform = ? AND \
+     chat_id = ? AND thread_id = ? AND created_at = ?";
 
 impl EditTexts {
     /// For a file with these columns.
@@ -43,11 +47,11 @@ impl EditTexts {
                 )
             }),
             delete: format!(
-                "DELETE FROM kanban_notify_subs WHERE {KEY} AND created_at = ? AND NOT EXISTS \
-                 (SELECT 1 FROM task_events e WHERE e.task_id = kanban_notify_subs.task_id AND \
-                 e.id > kanban_notify_subs.last_event_id AND e.kind IN ({}))",
-                quoted(&TOLD_KINDS)
+                "{DELETE} AND NOT EXISTS (SELECT 1 FROM task_events e WHERE e.task_id = \
+                 kanban_notify_subs.task_id AND {})",
+                untold()
             ),
+            delete_aged: format!("{DELETE} AND {}", aged()),
             look: format!(
                 "SELECT created_at, last_event_id, {owner} FROM kanban_notify_subs WHERE {KEY}"
             ),
@@ -88,10 +92,12 @@ impl EditTexts {
                 let wanted = to.clone().map_or(Cell::Null, Cell::Text);
                 self.judge(connection, key, |found| self.stamp.is_some() && found.owner == wanted)
             }
-            RowEdit::Delete { key, created_at } => {
+            RowEdit::Delete { key, created_at, aged } => {
                 let mut binds = key_binds(key).to_vec();
                 binds.push(Bind::Int(*created_at));
-                if execute(connection, &self.delete, &binds)? > 0 {
+                binds.extend(aged.map(Bind::Int));
+                let text = if aged.is_some() { &self.delete_aged } else { &self.delete };
+                if execute(connection, text, &binds)? > 0 {
                     return Ok(EditOutcome::Won);
                 }
                 self.judge(connection, key, |_| false)

@@ -1,6 +1,9 @@
 //! The SQL of a pass, put together once for the columns that a file has.
 
-use super::{Features, model::READ_KINDS};
+use super::{
+    Features,
+    model::{READ_KINDS, TOLD_KINDS},
+};
 
 /// All texts that depend on the file's columns.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Texts {
     pub rows_after: String,
     /// (task, platform, chat, thread): one row.
     pub row: String,
+    /// (rowid, before, before, limit): aged rows above a rowid.
+    pub aged: String,
     /// The highest event id ever given out.
     pub sequence: &'static str,
 }
@@ -98,6 +103,10 @@ impl Texts {
             row: format!(
                 "{row} WHERE task_id = ? AND platform = ? AND chat_id = ? AND thread_id = ?"
             ),
+            aged: format!(
+                "{row} WHERE rowid > ? AND created_at < ? AND {} ORDER BY rowid LIMIT ?",
+                aged()
+            ),
             sequence: if features.sequence {
                 "SELECT seq FROM sqlite_sequence WHERE name = 'task_events'"
             } else {
@@ -105,6 +114,22 @@ impl Texts {
             },
         }
     }
+}
+
+/// (before): whether nothing has happened to a row's task since, or is to be told of it. Tasks that are
+/// at work, or wait for it, keep their rows.
+pub(crate) fn aged() -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM tasks t WHERE t.id = kanban_notify_subs.task_id AND t.status IN \
+         ('done', 'blocked')) AND NOT EXISTS (SELECT 1 FROM task_events e WHERE e.task_id = \
+         kanban_notify_subs.task_id AND (e.created_at >= ? OR {}))",
+        untold()
+    )
+}
+
+/// Whether the event `e` is above a row's cursor and worth telling.
+pub(crate) fn untold() -> String {
+    format!("(e.id > kanban_notify_subs.last_event_id AND e.kind IN ({}))", quoted(&TOLD_KINDS))
 }
 
 /// Names as an SQL list of literals. They are our own constants, without quotes in them.

@@ -5,10 +5,10 @@ use std::{sync::mpsc, thread, time::Duration};
 use diesel::connection::SimpleConnection;
 use kanban_store::{
     StoreError,
-    board::{Board, EditOutcome, MAX_EDITS, RowEdit},
+    board::{AgedQuery, Board, EditOutcome, MAX_EDITS, Mark, PassQuery, RowEdit},
 };
 
-use super::support::{TestBoard, foreign, key};
+use super::support::{TestBoard, foreign, key, tail};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -62,13 +62,58 @@ fn a_row_with_something_to_tell_is_not_deleted() {
     test.event("t_1", "archived");
     test.subscribe("t_1", "a", 0);
     let mut board = test.open();
-    let delete = |created_at| RowEdit::Delete { key: key("t_1", "a"), created_at };
+    let delete = |created_at| RowEdit::Delete { key: key("t_1", "a"), created_at, aged: None };
     let mut one = |edit: RowEdit| board.change(&[edit], PATIENCE).unwrap()[0];
     assert_eq!(one(delete(150)), EditOutcome::Lost);
     one(raise("t_1", told));
     assert_eq!(one(delete(151)), EditOutcome::Lost);
     assert_eq!(one(delete(150)), EditOutcome::Won);
     assert_eq!(one(delete(150)), EditOutcome::Gone);
+}
+
+/// Law S3: done or blocked, nothing to tell, and nothing new since; asked for, and asked again in the
+/// transaction that deletes.
+#[test]
+fn s3_a_row_to_which_nothing_happens_any_more_is_aged() {
+    let mut test = TestBoard::new();
+    let cases = [
+        ("t_done", "done", 200, true),
+        ("t_blocked", "blocked", 200, true),
+        ("t_ready", "ready", 200, false),
+        ("t_lately", "done", 900, false),
+    ];
+    for (task, status, at, _) in cases {
+        test.task(task);
+        test.run(&format!("UPDATE tasks SET status = '{status}' WHERE id = '{task}'"));
+        let event = test.event(task, "completed");
+        test.run(&format!("UPDATE task_events SET created_at = {at} WHERE id = {event}"));
+        test.subscribe(task, "a", event);
+    }
+    // Something is still to be told, and a row that is younger than its task's last event.
+    test.subscribe("t_done", "untold", 0);
+    test.subscribe("t_done", "young", 100);
+    test.run("UPDATE kanban_notify_subs SET created_at = 800 WHERE chat_id = 'young'");
+    let mut board = test.open();
+    let wanted = |above, limit| PassQuery {
+        aged: Some(AgedQuery { before: 500, above, limit }),
+        ..tail(&Mark::default())
+    };
+    let seen = board.read(&wanted(i64::MIN, 10)).unwrap().aged;
+    let tasks: Vec<&str> = seen.iter().map(|row| row.key.task.as_str()).collect();
+    let aged: Vec<&str> = cases.iter().filter(|case| case.3).map(|case| case.0).collect();
+    assert_eq!(tasks, aged);
+    assert_eq!(board.read(&wanted(i64::MIN, 1)).unwrap().aged, seen[..1]);
+    assert_eq!(board.read(&wanted(seen[0].rowid, 10)).unwrap().aged, seen[1..]);
+
+    let delete = |task: &str| {
+        let (key, created_at) = (key(task, "a"), 150);
+        RowEdit::Delete { key, created_at, aged: Some(500) }
+    };
+    for (task, _, _, aged) in cases {
+        let outcome = board.change(&[delete(task)], PATIENCE).unwrap()[0];
+        assert_eq!(outcome == EditOutcome::Won, aged, "{task}: {outcome:?}");
+    }
+    assert_eq!(test.int("SELECT count(*) FROM kanban_notify_subs"), Some(4));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kanban_notify::{
     engine::Notice,
     history::SessionView,
-    record::{Raise, RowOutcome},
+    record::{Aged, AgedRows, Raise, RowOutcome},
 };
 
 use super::*;
@@ -238,6 +238,41 @@ fn s2_every_open_row_is_watched_in_its_turn() {
         }
     }
     assert_eq!(watched.len(), 1_100);
+}
+
+#[test]
+fn s3_rows_to_which_nothing_happens_go_once_a_look_for_them_comes() {
+    let theirs = || key("api_server", "theirs");
+    let open = owed(3, key("api_server", "open"), &[5]);
+    let copies = [
+        copy(1, session(), Life::Live),
+        copy(2, theirs(), Life::Released),
+        open.subscription.clone(),
+    ];
+    let mut bench = quiet(Policy::default(), work(vec![open.clone()]));
+    bench.at(seconds(31));
+    bench.pass(Pass::default(), &[]);
+    bench.at(seconds(61));
+    let rows = copies.iter().map(|copy| row(copy.key.clone(), Some(OURS))).collect();
+    let before = seconds(61).before(Duration::from_secs(30 * 86_400));
+    let aged = Some(AgedRows { before, rows });
+    let request = bench.pass(Pass { aged, ..Pass::default() }, &copies);
+    assert_eq!(request.aged, Some(Aged { before, above: i64::MIN }));
+    // The one that was given back is not ours, and one has something open.
+    let (opening, changes) = bench.rows();
+    let [RowChange::Delete { key, aged: Some(_), .. }] = &changes[..] else {
+        panic!("{changes:?}")
+    };
+    assert_eq!(*key, session());
+    bench.feed(Input::RowsChanged { opening, changes, outcomes: Some(vec![RowOutcome::Won]) });
+    bench.pass(Pass::default(), &[]);
+    assert_eq!(bench.planned(vec![]).subscriptions[0].life, Life::Gone);
+    // Not again before an hour is over; and never, if the operator wants it so.
+    bench.at(seconds(120));
+    assert!(bench.read().is_none_or(|(_, request)| request.aged.is_none()));
+    let mut kept = quiet(Policy { retention: None, ..Policy::default() }, Work::default());
+    kept.at(seconds(100_000));
+    assert!(kept.read().is_none_or(|(_, request)| request.aged.is_none()));
 }
 
 #[test]

@@ -4,7 +4,10 @@ use kanban_notify::{
     error::{PortError, PortErrorKind},
     event::{Event, Kind, Task},
     ids::EventId,
-    record::{EventPrint, Pass, PassRequest, Position, RowChange, RowOutcome, Sweep},
+    record::{
+        AGED_ROWS, Aged, AgedRows, EventPrint, Pass, PassRequest, Position, RowChange, RowOutcome,
+        Sweep,
+    },
     subscription::{Mode, Row, SubKey},
     time::Timestamp,
     verdict::Detail,
@@ -12,7 +15,8 @@ use kanban_notify::{
 
 use crate::{
     board::{
-        EditOutcome, EventRow, Mark, PassQuery, PassRows, RowEdit, RowKey, SubscriptionRow, TaskRow,
+        AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, RowEdit, RowKey,
+        SubscriptionRow, TaskRow,
     },
     error::StoreError,
 };
@@ -32,10 +36,15 @@ pub(super) fn pass_query(request: PassRequest) -> PassQuery {
         },
         limit: request.limit,
         watch: request.watch.into_iter().map(row_key).collect(),
+        aged: request.aged.map(|aged| AgedQuery {
+            before: aged.before.secs(),
+            above: aged.above,
+            limit: AGED_ROWS,
+        }),
     }
 }
 
-pub(super) fn pass(seen: PassRows) -> Pass {
+pub(super) fn pass(seen: PassRows, aged: Option<Aged>) -> Pass {
     Pass {
         events: seen.events.into_iter().map(event).collect(),
         tasks: seen.tasks.into_iter().map(task).collect(),
@@ -45,6 +54,10 @@ pub(super) fn pass(seen: PassRows) -> Pass {
             .into_iter()
             .map(|(key, found)| (sub_key(key), found.map(row)))
             .collect(),
+        aged: aged.map(|aged| AgedRows {
+            before: aged.before,
+            rows: seen.aged.into_iter().map(row).collect(),
+        }),
         next: Position {
             event: EventId(seen.next.event),
             event_print: seen
@@ -71,9 +84,11 @@ pub(super) fn row_edit(change: RowChange) -> RowEdit {
             RowEdit::Raise { key: row_key(key), created_at: created_at.secs(), to: to.0 }
         }
         RowChange::Stamp { key, from, to } => RowEdit::Stamp { key: row_key(key), from, to },
-        RowChange::Delete { key, created_at } => {
-            RowEdit::Delete { key: row_key(key), created_at: created_at.secs() }
-        }
+        RowChange::Delete { key, created_at, aged } => RowEdit::Delete {
+            key: row_key(key),
+            created_at: created_at.secs(),
+            aged: aged.map(Timestamp::secs),
+        },
     }
 }
 

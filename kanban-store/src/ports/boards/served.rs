@@ -130,6 +130,7 @@ impl Served {
     }
 
     pub(super) fn read(&mut self, request: PassRequest) -> (Result<Pass, PortError>, Option<Lost>) {
+        let aged = request.aged;
         let query = convert::pass_query(request);
         // The version is read first: a commit between the two is read now and told of once more.
         let read = self
@@ -145,7 +146,7 @@ impl Served {
                     .replaced
                     .as_deref()
                     .map(|why| Lost::Replaced(Detail::new(why), self.opened_at.elapsed()));
-                (Ok(convert::pass(seen)), lost)
+                (Ok(convert::pass(seen, aged)), lost)
             }
             Err(error) => {
                 let operation = "reading the board";

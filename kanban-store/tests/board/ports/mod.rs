@@ -97,7 +97,13 @@ fn polled() -> Pace {
 }
 
 fn request(after: &Position) -> PassRequest {
-    PassRequest { after: after.clone(), sweep: Sweep::No, limit: 100, watch: Vec::new() }
+    PassRequest {
+        after: after.clone(),
+        sweep: Sweep::No,
+        limit: 100,
+        watch: Vec::new(),
+        aged: None,
+    }
 }
 
 fn raise(to: i64) -> RowChange {

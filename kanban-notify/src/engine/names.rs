@@ -1,0 +1,83 @@
+//! Sessions that go on under other names: what waits for them moves along (law W3).
+
+use super::{
+    Command, Engine, Notice,
+    state::{Hold, Lane, LaneState},
+};
+use crate::{history::SessionView, ids::ChannelName, message::Destination};
+
+impl Engine {
+    /// Learns a session's new name and moves the lane's tracks there; the new lane, if it moved.
+    pub(super) fn follow(&mut self, lane: &Lane, view: &SessionView) -> Option<Lane> {
+        let Destination::Session { channel, session } = lane.destination() else {
+            return None;
+        };
+        let to = view.session.as_deref().filter(|to| to != session)?;
+        if !self.learn_alias(channel, session, to) {
+            return None;
+        }
+        let moved = Lane::new(Destination::Session {
+            channel: channel.clone(),
+            session: self.aliases.resolve(channel, session),
+        });
+        self.move_tracks(lane, &moved);
+        Some(moved)
+    }
+
+    pub(super) fn learn_alias(&mut self, channel: &ChannelName, from: &str, to: &str) -> bool {
+        let learnt = self.aliases.learn(channel, from, to);
+        if learnt {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            self.out.push(Command::Tell(Notice::Rotated { from, to }));
+        }
+        learnt
+    }
+
+    /// Moves every track with nothing bound from one lane to another.
+    pub(super) fn move_tracks(&mut self, from: &Lane, to: &Lane) {
+        let Some(state) = self.lanes.get_mut(from) else {
+            return;
+        };
+        let all = std::mem::take(&mut state.tracks);
+        let (bound, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|key| {
+            let legs = self.tracks.get(key).map(|track| &track.legs);
+            legs.is_some_and(|legs| legs.values().any(|open| open.bound))
+        });
+        if let Some(state) = self.lanes.get_mut(from) {
+            state.tracks.extend(bound);
+        }
+        let target = self.lanes.entry(to.clone()).or_insert_with(LaneState::new);
+        for key in free {
+            target.tracks.insert(key);
+            if let Some(track) = self.tracks.get_mut(&key) {
+                track.lane = to.clone();
+            }
+        }
+        if let Some(reference) = self.failed.remove(from) {
+            self.failed.insert(to.clone(), reference);
+        }
+        self.touched.insert(to.clone());
+    }
+
+    /// The lane that a claim of another instance holds: that of the session as it is called now, unless
+    /// a claim holds that already (law W3).
+    pub(super) fn lane_of_claim(&self, destination: &Destination) -> Lane {
+        let pinned = Lane::new(destination.clone());
+        let Destination::Session { channel, session } = destination else {
+            return pinned;
+        };
+        let session = self.aliases.resolve(channel, session);
+        let now = Lane::new(Destination::Session { channel: channel.clone(), session });
+        let held = |state: &LaneState| matches!(state.hold, Hold::Claimed(_));
+        if self.lanes.get(&now).is_some_and(held) { pinned } else { now }
+    }
+
+    /// Moves what waits for a session to the name that another instance learnt.
+    pub(super) fn follow_alias(&mut self, channel: &ChannelName, from: &str) {
+        let lane = |session| Lane::new(Destination::Session { channel: channel.clone(), session });
+        let (old, new) = (lane(from.to_owned()), lane(self.aliases.resolve(channel, from)));
+        if old != new {
+            self.move_tracks(&old, &new);
+        }
+    }
+}

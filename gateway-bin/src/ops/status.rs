@@ -29,7 +29,7 @@ pub struct Status {
     pub instances: Vec<Process>,
     /// The boards.
     pub boards: Vec<BoardHealth>,
-    /// Deliveries by state.
+    /// Deliveries by state, without those that an operator dropped.
     pub legs: BTreeMap<String, i64>,
     /// Cursors that are settled and not raised yet.
     pub cursors_to_raise: i64,
@@ -138,9 +138,7 @@ pub fn status(ctx: &Context) -> anyhow::Result<Status> {
     if let Some(mut ledger) = ctx.ledger()? {
         fill(&mut status, &mut ledger)?;
     }
-    if let Some(parked) = status.legs.get("parked").filter(|parked| **parked > 0) {
-        reasons.push(format!("{parked} dead letters; see `kanban-gateway dead list`"));
-    }
+    reasons.extend(dead_letters(&status.legs));
     for pause in &status.pauses {
         reasons.push(format!("channel {} rests: {}", pause.channel, pause.reason));
     }
@@ -154,6 +152,19 @@ pub fn status(ctx: &Context) -> anyhow::Result<Status> {
     };
     status.reasons = reasons;
     Ok(status)
+}
+
+/// What `dead list` lists, as a reason for a look.
+fn dead_letters(legs: &BTreeMap<String, i64>) -> Option<String> {
+    let of = |state: &str| legs.get(state).copied().unwrap_or(0);
+    let (parked, expired) = (of("parked"), of("expired"));
+    let word = if parked + expired == 1 { "dead letter" } else { "dead letters" };
+    (parked + expired > 0).then(|| {
+        let count = parked + expired;
+        format!(
+            "{count} {word} ({parked} parked, {expired} expired); see `kanban-gateway dead list`"
+        )
+    })
 }
 
 fn setup(hermes: &Hermes, owner: &str, generation: Generation) -> String {
@@ -203,11 +214,6 @@ fn boards(
 fn fill(status: &mut Status, ledger: &mut Operator) -> anyhow::Result<()> {
     let counts = ledger.counts()?;
     status.legs = counts.legs;
-    if counts.dropped > 0
-        && let Some(parked) = status.legs.get_mut("parked")
-    {
-        *parked = parked.saturating_sub(counts.dropped);
-    }
     status.cursors_to_raise = counts.raises;
     status.oldest_open = counts.oldest_open.map(seconds);
     status.instances = ledger

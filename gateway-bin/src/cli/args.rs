@@ -228,7 +228,7 @@ pub(super) enum DeadCommand {
         #[command(flatten)]
         json: Json,
     },
-    /// Show everything about one delivery.
+    /// Show everything about one delivery, dead or not; `status` and `replay --dry-run` have ids too.
     Show {
         /// Its id.
         id: i64,

@@ -10,6 +10,7 @@ use super::{
         BoardCommand, Command, DeadCommand, Json, LedgerCommand, SubCommand, TargetArgs,
         TaskCommand,
     },
+    exit,
     output::{self, print_json, table},
 };
 use crate::ops::{
@@ -23,7 +24,7 @@ use crate::ops::{
 /// Answers every command that needs only the configuration.
 pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Status { json } => output::status(&status::status(ctx)?, json.json),
+        Command::Status { json } => output::status(&status::status(ctx), json.json),
         Command::Sub { command } => sub(command, ctx),
         Command::Board { command } => board(command, ctx),
         Command::Task { command } => task(command, ctx),
@@ -84,10 +85,10 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
 fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
         SubCommand::List { board, json } => {
-            let subs = subs::list(ctx, board.board.as_deref())?;
+            let subs::Listing { subs, failed } = subs::list(ctx, board.board.as_deref())?;
             let head =
                 ["ID", "BOARD", "TASK", "PLATFORM", "CHAT", "OWNER", "CURSOR", "OPEN", "SERVED"];
-            return list(json, &subs, &head, |sub| {
+            let done = list(json, &subs, &head, |sub| {
                 let chat = match sub.thread.as_str() {
                     "" => sub.chat.clone(),
                     thread => format!("{} #{thread}", sub.chat),
@@ -103,7 +104,11 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
                     sub.open.to_string(),
                     sub.served.clone(),
                 ]
-            });
+            })?;
+            for (board, error) in &failed {
+                eprintln!("kanban-gateway: board `{board}` is left out: {error}");
+            }
+            return Ok(if failed.is_empty() { done } else { exit::PARTLY.into() });
         }
         SubCommand::Add { board, target } => {
             let added = subs::add(ctx, board.board.as_deref(), &target.into())?;

@@ -25,6 +25,10 @@ use args::{Cli, Command, ConfigCommand};
 mod exit {
     /// A command line or configuration that cannot be used.
     pub(super) const USAGE: u8 = 2;
+    /// Done in part: something is degraded, was left out, or is left open.
+    pub(super) const PARTLY: u8 = 3;
+    /// Nobody delivers.
+    pub(super) const DOWN: u8 = 4;
 }
 
 /// Runs the command line of a process; what it returns is the process's exit code.

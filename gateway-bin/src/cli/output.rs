@@ -11,13 +11,14 @@ use kanban_notify::driver::Ended;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use super::args::Listen as ListenArgs;
+use super::{args::Listen as ListenArgs, exit};
 use crate::{
     config::Shown,
     ops::{
+        counted,
         dead::Decision,
         listen::{Heard, Listen},
-        status::{Health, Status},
+        status::{Health, Status, Waiting},
     },
 };
 
@@ -73,8 +74,8 @@ pub(super) fn time(unix: i64) -> String {
 pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
     let code = ExitCode::from(match status.health {
         Health::Healthy => 0,
-        Health::Degraded => 3,
-        Health::Down => 4,
+        Health::Degraded => exit::PARTLY,
+        Health::Down => exit::DOWN,
     });
     if json {
         print_json(status)?;
@@ -98,17 +99,17 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
     }
     say!("boards");
     for board in &status.boards {
-        say!(
-            "  {}: {}, {} subscriptions, newest event {} ({})",
-            board.slug,
-            board.state,
-            board.subscriptions,
-            board.newest_event,
-            board.path
-        );
+        let id = board.id.map(|id| format!(" (id {id})")).unwrap_or_default();
+        say!("  {}{id}: {}", board.slug, board.state);
+        let subscriptions = counted(board.subscriptions, "subscription");
+        say!("    {subscriptions}, newest event {}, {}", board.newest_event, board.path);
     }
-    for (reason, count) in &status.unserved {
-        say!("  {count} rows not served: {reason}");
+    if status.boards.is_empty() {
+        say!("  none yet; make one with `kanban-gateway board create NAME`");
+    }
+    for rows in status.unserved.iter().filter(|rows| !rows.by_nobody) {
+        let count = counted(rows.rows, "row");
+        say!("  {}: {count} of {} not served: {}", rows.board, rows.platform, rows.reason);
     }
     say!("deliveries");
     for (state, count) in &status.legs {
@@ -118,21 +119,55 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
         say!("  cursors to raise: {}", status.cursors_to_raise);
     }
     for lane in &status.lanes {
-        say!(
-            "  {} has {} under way since {}: {}",
-            lane.lane,
-            lane.legs,
-            time(lane.since),
-            lane.state
-        );
+        let (count, since) = (counted(lane.legs, "message"), lane.since);
+        match lane.state.as_str() {
+            "unknown" => say!(
+                "  {}: outcome of {count} sent at {since} unknown, being found out: {}",
+                lane.lane,
+                shown(&lane.reason)
+            ),
+            state => say!("  {}: {count} {state} since {since}", lane.lane),
+        }
+    }
+    for group in &status.waiting {
+        waiting(group);
     }
     for pause in &status.pauses {
-        say!("  channel {} rests until {}: {}", pause.channel, time(pause.until), pause.reason);
+        say!("  channel {} rests until {}: {}", pause.channel, pause.until, pause.reason);
     }
     for process in &status.instances {
-        say!("process {} ({}) since {}", process.pid, process.id, time(process.started_at));
+        say!("process {} ({}) since {}", process.pid, process.id, process.started_at);
     }
     Ok(code)
+}
+
+/// One line for deliveries that wait together.
+fn waiting(group: &Waiting) {
+    const IDS: usize = 5;
+    let mut ids: Vec<String> = group.ids.iter().take(IDS).map(ToString::to_string).collect();
+    if group.ids.len() > IDS {
+        ids.push("…".to_owned());
+    }
+    let why = match (group.verdict.as_str(), group.reason.as_str()) {
+        ("", "") => "not sent yet".to_owned(),
+        ("", reason) => reason.to_owned(),
+        (verdict, reason) => format!("{verdict}: {reason}"),
+    };
+    let thread = match group.thread.as_str() {
+        "" => String::new(),
+        thread => format!(" #{thread}"),
+    };
+    say!(
+        "  {} {}{}: {} {}, due {}: {} (dead show {})",
+        group.channel,
+        shown(&group.chat),
+        shown(&thread),
+        group.ids.len(),
+        group.state,
+        group.due_at,
+        shown(&why),
+        ids.join(" ")
+    );
 }
 
 /// Prints what an operator's decision came to; fails when nothing could be done.

@@ -116,7 +116,8 @@ impl Demo<'_> {
         if self.pings != 1 {
             bail!("the console chat got {} messages instead of 1", self.pings);
         }
-        let open = subs::list(&self.ctx, Some("demo"))?.iter().map(|sub| sub.open).sum::<i64>();
+        let open =
+            subs::list(&self.ctx, Some("demo"))?.subs.iter().map(|sub| sub.open).sum::<i64>();
         if open != 0 {
             bail!("{open} deliveries are still open");
         }
@@ -236,7 +237,7 @@ impl Demo<'_> {
     async fn settled(&self) -> anyhow::Result<()> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let subs = subs::list(&self.ctx, Some("demo"))?;
+            let subs = subs::list(&self.ctx, Some("demo"))?.subs;
             let newest = {
                 let (_, mut board) = self.ctx.board(Some("demo"))?;
                 board.sequence()?

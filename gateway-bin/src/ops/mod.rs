@@ -10,6 +10,7 @@ pub mod serve;
 pub mod status;
 pub mod subs;
 pub mod tasks;
+pub mod time;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -63,7 +64,9 @@ impl Context {
         if !self.config.ledger.exists() {
             return Ok(None);
         }
-        Operator::open(&self.config.ledger).map(Some).context("the ledger cannot be opened")
+        Operator::open(&self.config.ledger).map(Some).with_context(|| {
+            format!("the ledger {} cannot be opened", self.config.ledger.display())
+        })
     }
 
     /// A variable as boards are found by it.
@@ -79,4 +82,13 @@ impl Context {
 pub(crate) fn unix_now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn counted<N>(count: N, noun: &str) -> String
+where
+    N: std::fmt::Display + PartialEq + From<u8>,
+{
+    let s = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{s}")
 }

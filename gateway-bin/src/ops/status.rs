@@ -1,18 +1,20 @@
 //! How things stand: boards, ownership, what is under way, what waits, what ended badly.
 
+mod accept;
+mod boards;
+mod deliveries;
+
 use std::collections::BTreeMap;
 
-use kanban_store::{
-    board::Board,
-    ledger::{
-        operator::{LaneInfo, Operator},
-        rows::PauseRow,
-    },
-};
+use kanban_notify::policy::World;
 use serde::Serialize;
 
-use super::{Context, subs};
-use crate::hermes::{Generation, Hermes, Ownership};
+use super::{
+    Context,
+    subs::{self, Reach},
+    time::Moment,
+};
+use crate::hermes::Ownership;
 
 /// Everything that `status` tells.
 #[derive(Clone, Debug, Serialize)]
@@ -33,14 +35,16 @@ pub struct Status {
     pub legs: BTreeMap<String, i64>,
     /// Cursors that are settled and not raised yet.
     pub cursors_to_raise: i64,
-    /// When the oldest open delivery was planned, in Unix seconds.
-    pub oldest_open: Option<i64>,
+    /// When the oldest open delivery was planned.
+    pub oldest_open: Option<Moment>,
     /// Requests under way, and those whose outcome is being found out.
     pub lanes: Vec<Lane>,
+    /// Deliveries that wait, by destination.
+    pub waiting: Vec<Waiting>,
     /// Channels that rest.
     pub pauses: Vec<Paused>,
-    /// Rows that nobody or somebody else serves, by reason.
-    pub unserved: BTreeMap<String, usize>,
+    /// Rows that nobody or somebody else serves, by board, platform and reason.
+    pub unserved: Vec<Unserved>,
     /// What of Hermes' files cannot be used.
     pub problems: Vec<String>,
 }
@@ -64,13 +68,15 @@ pub struct Process {
     pub id: String,
     /// Its process id.
     pub pid: i64,
-    /// When it started, in Unix seconds.
-    pub started_at: i64,
+    /// When it started.
+    pub started_at: Moment,
 }
 
 /// One board.
 #[derive(Clone, Debug, Serialize)]
 pub struct BoardHealth {
+    /// The ledger's number for it, as in the log's `board.id`; none before it was served.
+    pub id: Option<i64>,
     /// Its slug.
     pub slug: String,
     /// Its file.
@@ -88,12 +94,35 @@ pub struct BoardHealth {
 pub struct Lane {
     /// Where it leads.
     pub lane: String,
-    /// `open` or `unknown`, as the ledger has it.
+    /// `under way`, or `unknown` while the outcome is being found out.
     pub state: String,
+    /// Why nothing is known; empty otherwise.
+    pub reason: String,
     /// Deliveries in the claim.
     pub legs: i32,
-    /// Since when, in Unix seconds.
-    pub since: i64,
+    /// Since when.
+    pub since: Moment,
+}
+
+/// Deliveries of one state to one destination.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waiting {
+    /// The channel.
+    pub channel: String,
+    /// The chat or session.
+    pub chat: String,
+    /// The thread; empty for none.
+    pub thread: String,
+    /// `planned` or `retrying`.
+    pub state: String,
+    /// The deliveries, for `dead show`.
+    pub ids: Vec<i64>,
+    /// What came of the last attempt; empty when there was none.
+    pub verdict: String,
+    /// Why; empty when there was none.
+    pub reason: String,
+    /// When the first of them may be tried.
+    pub due_at: Moment,
 }
 
 /// A channel that rests.
@@ -101,47 +130,70 @@ pub struct Lane {
 pub struct Paused {
     /// The channel.
     pub channel: String,
-    /// Until when, in Unix seconds.
-    pub until: i64,
+    /// Until when.
+    pub until: Moment,
     /// Why.
     pub reason: String,
 }
 
-/// Looks at everything once; changes nothing.
-pub fn status(ctx: &Context) -> anyhow::Result<Status> {
+/// Rows of one board and platform that we do not serve.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unserved {
+    /// The board.
+    pub board: String,
+    /// The platform.
+    pub platform: String,
+    /// How many rows.
+    pub rows: usize,
+    /// Why.
+    pub reason: String,
+    /// Whether nobody else serves them either, as far as can be seen.
+    pub by_nobody: bool,
+}
+
+/// Looks at everything once; changes nothing. What cannot be looked at is a reason, not an error.
+pub fn status(ctx: &Context) -> Status {
     let mut reasons = Vec::new();
-    let (boards, generation) = boards(ctx, &mut reasons)?;
+    let mut noted = |error: anyhow::Error| reasons.push(format!("{error:#}"));
+    let world = subs::world(ctx).map_err(&mut noted).unwrap_or_else(|_| World::default());
+    let found = ctx.boards().map_err(&mut noted).unwrap_or_default();
+    let ledger = ctx.ledger().and_then(|ledger| ledger.map(deliveries::Known::read).transpose());
+    let known = ledger.map_err(&mut noted).unwrap_or_default().unwrap_or_default();
     let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
-    let world = subs::world(ctx)?;
     let policy = ctx.config.policy(false);
-    let mut unserved: BTreeMap<String, usize> = BTreeMap::new();
-    for line in subs::list(ctx, None)? {
-        if line.served != "ours" && line.served != "to be adopted" {
-            *unserved.entry(format!("{}: {}", line.platform, line.served)).or_default() += 1;
-        }
+
+    let looked = boards::look(&found, &known, &policy, &world);
+    for board in looked.boards.iter().filter(|board| board.state != "ok") {
+        reasons.push(format!("board {}: {}", board.slug, board.state));
+    }
+    let unserved = unserved(&looked.subs);
+    for rows in unserved.iter().filter(|rows| rows.by_nobody) {
+        reasons.push(format!(
+            "board {}: {} of {} served by nobody: {}",
+            rows.board,
+            super::counted(rows.rows, "row"),
+            rows.platform,
+            rows.reason
+        ));
     }
     let mut status = Status {
         health: Health::Healthy,
         reasons: Vec::new(),
-        setup: setup(&hermes, &ctx.config.owner, generation),
+        setup: hermes.setup_line(&ctx.config.owner, looked.generation),
         ownership: hermes.ownership(&policy, &world),
         instances: Vec::new(),
-        boards,
+        boards: looked.boards,
         legs: BTreeMap::new(),
         cursors_to_raise: 0,
         oldest_open: None,
         lanes: Vec::new(),
+        waiting: Vec::new(),
         pauses: Vec::new(),
         unserved,
         problems: hermes.problems(),
     };
-    if let Some(mut ledger) = ctx.ledger()? {
-        fill(&mut status, &mut ledger)?;
-    }
-    reasons.extend(dead_letters(&status.legs));
-    for pause in &status.pauses {
-        reasons.push(format!("channel {} rests: {}", pause.channel, pause.reason));
-    }
+    deliveries::fill(&mut status, known);
+    reasons.extend(deliveries::reasons(&status, &policy));
     status.health = match (status.instances.is_empty(), reasons.is_empty()) {
         (true, _) => {
             reasons.insert(0, "no process delivers; start `kanban-gateway run`".to_owned());
@@ -151,106 +203,27 @@ pub fn status(ctx: &Context) -> anyhow::Result<Status> {
         (false, true) => Health::Healthy,
     };
     status.reasons = reasons;
-    Ok(status)
+    status
 }
 
-/// What `dead list` lists, as a reason for a look.
-fn dead_letters(legs: &BTreeMap<String, i64>) -> Option<String> {
-    let of = |state: &str| legs.get(state).copied().unwrap_or(0);
-    let (parked, expired) = (of("parked"), of("expired"));
-    let word = if parked + expired == 1 { "dead letter" } else { "dead letters" };
-    (parked + expired > 0).then(|| {
-        let count = parked + expired;
-        format!(
-            "{count} {word} ({parked} parked, {expired} expired); see `kanban-gateway dead list`"
-        )
-    })
-}
-
-fn setup(hermes: &Hermes, owner: &str, generation: Generation) -> String {
-    hermes.setup_line(owner, generation)
-}
-
-fn boards(
-    ctx: &Context,
-    reasons: &mut Vec<String>,
-) -> anyhow::Result<(Vec<BoardHealth>, Generation)> {
-    let mut all = Vec::new();
-    let mut generation = Generation::Unknown;
-    for (slug, path) in ctx.boards()? {
-        let mut health = BoardHealth {
-            slug: slug.clone(),
-            path: path.display().to_string(),
-            state: "ok".to_owned(),
-            subscriptions: 0,
-            newest_event: 0,
+fn unserved(subs: &[subs::SubLine]) -> Vec<Unserved> {
+    let mut counts: BTreeMap<(&str, &str, &str, bool), usize> = BTreeMap::new();
+    for sub in subs {
+        let by_nobody = match sub.reach {
+            Reach::Served => continue,
+            Reach::Elsewhere => false,
+            Reach::Nobody => true,
         };
-        let looked = Board::open(&path).map_err(anyhow::Error::from).and_then(|mut board| {
-            let newer = board.features().delivery_mode;
-            if newer {
-                generation = Generation::Newer;
-            } else if generation == Generation::Unknown {
-                generation = Generation::Old;
-            }
-            if !board.is_writable() {
-                "it cannot be written, so nothing is delivered from it"
-                    .clone_into(&mut health.state);
-            }
-            health.newest_event = board.sequence()?;
-            health.subscriptions = subs::rows(&mut board)?.len();
-            Ok(())
-        });
-        if let Err(error) = looked {
-            health.state = format!("{error:#}");
-        }
-        if health.state != "ok" {
-            reasons.push(format!("board {slug}: {}", health.state));
-        }
-        all.push(health);
+        *counts.entry((&sub.board, &sub.platform, &sub.served, by_nobody)).or_default() += 1;
     }
-    Ok((all, generation))
-}
-
-fn fill(status: &mut Status, ledger: &mut Operator) -> anyhow::Result<()> {
-    let counts = ledger.counts()?;
-    status.legs = counts.legs;
-    status.cursors_to_raise = counts.raises;
-    status.oldest_open = counts.oldest_open.map(seconds);
-    status.instances = ledger
-        .instances()?
+    counts
         .into_iter()
-        .filter(|instance| is_alive(instance.pid))
-        .map(|instance| Process {
-            id: instance.id,
-            pid: instance.pid,
-            started_at: seconds(instance.started_at),
+        .map(|((board, platform, reason, by_nobody), rows)| Unserved {
+            board: board.to_owned(),
+            platform: platform.to_owned(),
+            rows,
+            reason: reason.to_owned(),
+            by_nobody,
         })
-        .collect();
-    status.lanes = ledger.lanes()?.into_iter().map(lane).collect();
-    let now = super::unix_now();
-    let pauses = ledger.pauses()?.into_iter().filter(|pause| seconds(pause.until) > now);
-    status.pauses = pauses.map(paused).collect();
-    Ok(())
-}
-
-fn lane(lane: LaneInfo) -> Lane {
-    Lane {
-        lane: lane.lane,
-        state: lane.claim.state,
-        legs: lane.claim.legs,
-        since: seconds(lane.claim.intended_at),
-    }
-}
-
-fn paused(pause: PauseRow) -> Paused {
-    Paused { channel: pause.channel, until: seconds(pause.until), reason: pause.reason }
-}
-
-fn seconds(micros: i64) -> i64 {
-    micros.div_euclid(1_000_000)
-}
-
-/// A process that is gone may still be listed until another one takes its claims over.
-fn is_alive(pid: i64) -> bool {
-    std::path::Path::new("/proc").join(pid.to_string()).exists()
+        .collect()
 }

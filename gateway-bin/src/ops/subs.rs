@@ -1,9 +1,11 @@
 //! Subscriptions: which there are and whose, new ones, and the operator's word on ownership (law O2).
 
+use std::path::Path;
+
 use anyhow::{Context as _, bail};
 use kanban_notify::{
     ids::EventId,
-    ownership::{self, Ownership},
+    ownership::{self, Ownership, Why},
     policy::{Policy, World},
     session,
     subscription::{Mode, Row, SubKey},
@@ -45,6 +47,9 @@ pub struct SubLine {
     pub cursor: i64,
     /// Whether we serve it: `ours`, `to be adopted`, or why not.
     pub served: String,
+    /// The same, for a decision.
+    #[serde(skip)]
+    pub reach: Reach,
     /// Deliveries under way or waiting, as the ledger knows.
     pub open: i64,
     /// The ledger's id of its copy, for `replay --subscription`.
@@ -75,33 +80,54 @@ pub struct Added {
     pub inherited: bool,
 }
 
-/// Every subscription of one board, or of all.
-pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Vec<SubLine>> {
+/// Who serves a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// We do.
+    Served,
+    /// Somebody else does, or the operator decided so.
+    Elsewhere,
+    /// Nobody, as far as can be seen.
+    Nobody,
+}
+
+/// What `sub list` found.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The subscriptions.
+    pub subs: Vec<SubLine>,
+    /// Boards that could not be read, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Every subscription of one board, or of all. Of all boards, those that cannot be read are named.
+pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
     let world = world(ctx)?;
     let policy = ctx.config.policy(false);
-    let mut copies = match ctx.ledger()? {
+    let copies = match ctx.ledger()? {
         Some(mut ledger) => ledger.subscription_list(&SubscriptionFilter::default())?,
         None => Vec::new(),
     };
-    let boards = match board {
-        Some(slug) => {
-            let (found, _) = ctx.board(Some(slug))?;
-            vec![(found.slug, found.path)]
-        }
-        None => ctx.boards()?,
-    };
-    let mut lines = Vec::new();
-    for (slug, path) in boards {
-        let mut board = Board::open(&path).with_context(|| format!("board `{slug}`"))?;
-        let has_mode = board.features().delivery_mode;
-        let path = path.display().to_string();
-        for row in rows(&mut board)? {
-            let at = copies.iter().position(|copy| copy.path == path && is_copy(copy, &row));
-            let copy = at.map(|at| copies.swap_remove(at));
-            lines.push(line(&slug, row, copy.as_ref(), has_mode, &policy, &world));
+    let mut listing = Listing::default();
+    if let Some(slug) = board {
+        let (found, mut board) = ctx.board(Some(slug))?;
+        let rows = rows(&mut board)?;
+        listing.subs = lines(&found.slug, &board, rows, &copies, &policy, &world).collect();
+        return Ok(listing);
+    }
+    for (slug, path) in ctx.boards()? {
+        let read = Board::open(&path).map_err(anyhow::Error::from).and_then(|mut board| {
+            let rows = rows(&mut board)?;
+            Ok((board, rows))
+        });
+        match read {
+            Ok((board, rows)) => {
+                listing.subs.extend(lines(&slug, &board, rows, &copies, &policy, &world));
+            }
+            Err(error) => listing.failed.push((slug, format!("{error:#}"))),
         }
     }
-    Ok(lines)
+    Ok(listing)
 }
 
 /// Subscribes a chat or session to a task; the row is born ours (law O1).
@@ -279,7 +305,8 @@ pub(super) fn world(ctx: &Context) -> anyhow::Result<World> {
     crate::wiring::world_now(&ctx.config, &ctx.env).context("the channels cannot be made")
 }
 
-fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
+/// Whether a copy of the ledger is that of a row.
+pub(super) fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
     copy.task == row.key.task
         && copy.platform == row.key.platform
         && copy.chat == row.key.chat
@@ -287,15 +314,9 @@ fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
         && copy.created_at == row.created_at.saturating_mul(1_000_000)
 }
 
-fn line(
-    slug: &str,
-    row: SubscriptionRow,
-    copy: Option<&SubscriptionInfo>,
-    has_mode: bool,
-    policy: &Policy,
-    world: &World,
-) -> SubLine {
-    let seen = Row {
+/// A row as the domain sees it.
+pub(super) fn domain_row(row: &SubscriptionRow) -> Row {
+    Row {
         key: SubKey {
             task: row.key.task.clone(),
             platform: row.key.platform.clone(),
@@ -308,14 +329,69 @@ fn line(
         user: row.user.clone(),
         mode: Mode::parse(row.mode.as_deref()),
         rowid: row.rowid,
-    };
+    }
+}
+
+/// Rows of a board as lines of a list.
+pub(super) fn lines<'a>(
+    slug: &'a str,
+    board: &Board,
+    rows: Vec<SubscriptionRow>,
+    copies: &'a [SubscriptionInfo],
+    policy: &'a Policy,
+    world: &'a World,
+) -> impl Iterator<Item = SubLine> + 'a {
+    let has_mode = board.features().delivery_mode;
+    let path = board.path().to_owned();
+    rows.into_iter().map(move |row| {
+        let copy = copies.iter().find(|copy| Path::new(&copy.path) == path && is_copy(copy, &row));
+        line(slug, row, copy, has_mode, policy, world)
+    })
+}
+
+/// Who serves a row, in one word and in words for people.
+pub(super) fn reach(
+    row: &SubscriptionRow,
+    released: bool,
+    has_mode: bool,
+    policy: &Policy,
+    world: &World,
+) -> (Reach, String) {
+    if released {
+        return (Reach::Elsewhere, Why::Released.text().to_owned());
+    }
+    let row = domain_row(row);
+    match ownership::decide(&row, None, has_mode, policy, world) {
+        Ownership::Ours { .. } => (Reach::Served, "ours".to_owned()),
+        Ownership::Adopt { profile, .. } => {
+            let platform = row.key.platform_name();
+            let api = row.key.is_api_server();
+            let why = if api { Why::NoServer } else { Why::NoChannel };
+            match world.channels.contains_key(&ownership::channel(&platform, api, &profile)) {
+                true => (Reach::Served, "to be adopted".to_owned()),
+                false => (Reach::Nobody, format!("to be adopted, but {}", why.text())),
+            }
+        }
+        Ownership::ReadOnly(why) => {
+            let reach = match why {
+                Why::HermesServes | Why::Released => Reach::Elsewhere,
+                Why::NoChannel | Why::NoServer | Why::NothingToSend => Reach::Nobody,
+            };
+            (reach, why.text().to_owned())
+        }
+    }
+}
+
+fn line(
+    slug: &str,
+    row: SubscriptionRow,
+    copy: Option<&SubscriptionInfo>,
+    has_mode: bool,
+    policy: &Policy,
+    world: &World,
+) -> SubLine {
     let released = copy.is_some_and(|copy| copy.life == "released");
-    let served = match ownership::decide(&seen, None, has_mode, policy, world) {
-        _ if released => ownership::Why::Released.text().to_owned(),
-        Ownership::Ours { .. } => "ours".to_owned(),
-        Ownership::Adopt { .. } => "to be adopted".to_owned(),
-        Ownership::ReadOnly(why) => why.text().to_owned(),
-    };
+    let (reach, served) = reach(&row, released, has_mode, policy, world);
     SubLine {
         board: slug.to_owned(),
         task: row.key.task,
@@ -326,6 +402,7 @@ fn line(
         mode: row.mode.unwrap_or_default(),
         cursor: row.cursor,
         served,
+        reach,
         open: copy.map_or(0, |copy| copy.open_legs),
         id: copy.map(|copy| copy.id),
     }

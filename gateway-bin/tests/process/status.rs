@@ -1,7 +1,10 @@
 //! `status` hides nothing: what ended badly, what is not delivered from, what waits and why.
 
+use diesel::{Connection as _, connection::SimpleConnection as _};
+use gateway_adapters::receiver::ReceiverConfig;
+
 use crate::{
-    process::{json, printed},
+    process::{Process, json, printed},
     support::{cards::now, world::World},
 };
 
@@ -44,4 +47,158 @@ async fn dropped_dead_letters_take_nothing_from_those_that_are_left() {
     printed(&world, &["dead", "drop", &ids("parked")[2]], 0).await;
     let none = printed(&world, &["status"], 4).await;
     assert!(!none.contains("dead letter") && !none.contains("parked"), "{none}");
+}
+
+#[tokio::test]
+async fn one_bad_board_takes_nothing_from_the_others() {
+    let mut world = World::new().await;
+    let nowhere = world.folder().join("nowhere").join("kanban.db");
+    world.set("boards", nowhere.to_str().unwrap());
+    world.cards.asked("Build the report", "sess-abc");
+    let garbage = world.board("ops");
+    std::fs::write(garbage.path(), [7_u8; 9_000]).unwrap();
+    let mut run = Process::run(&world);
+    run.says("ready").await;
+
+    let people = printed(&world, &["status"], 3).await;
+    for part in
+        ["board ops: ", "not a readable SQLite database", "board nowhere: there is no board"]
+    {
+        assert!(people.contains(part), "{part:?} is missing in:\n{people}");
+    }
+    for rest in ["set-up alone", "default", ": ok", "1 subscription,", "process "] {
+        assert!(people.contains(rest), "{rest:?} is missing in:\n{people}");
+    }
+    let listed = printed(&world, &["sub", "list"], 3).await;
+    for part in ["sess-abc", "board `ops` is left out", "board `nowhere` is left out"] {
+        assert!(listed.contains(part), "{part:?} is missing in:\n{listed}");
+    }
+    printed(&world, &["sub", "list", "--board", "default"], 0).await;
+    printed(&world, &["sub", "list", "--board", "ops"], 1).await;
+}
+
+#[tokio::test]
+async fn a_ledger_that_cannot_be_used_leaves_the_rest_of_the_report() {
+    let world = World::new().await;
+    std::fs::create_dir_all(world.ledger().parent().unwrap()).unwrap();
+    std::fs::write(world.ledger(), [7_u8; 9_000]).unwrap();
+    let said = printed(&world, &["status"], 4).await;
+    assert!(said.contains(world.ledger().to_str().unwrap()) && said.contains(": ok"), "{said}");
+}
+
+#[tokio::test]
+async fn f4_a_board_that_waits_for_accept_is_named() {
+    let mut world = World::new().await;
+    world.set("expire_without_asking", "1");
+    for (session, title) in [("sess-a", "Old report"), ("sess-b", "Older report")] {
+        let (task, _) = world.cards.asked(title, session);
+        let made = now() - 9 * DAY;
+        world.cards.sql(&format!("UPDATE kanban_notify_subs SET created_at = {made}"));
+        world.cards.complete_at(&task, "long ago", now() - 8 * DAY);
+    }
+    let mut run = Process::run(&world);
+    run.says("would expire unsent").await;
+    let asked = printed(&world, &["status"], 3).await;
+    assert!(asked.contains("board default: 2 events would expire unsent"), "{asked}");
+    assert!(asked.contains("run --accept"), "{asked}");
+    run.kill().await;
+    let mut run = Process::start(&world, &["run", "--accept"]);
+    world.legs("expired", 2).await;
+    run.says("ready").await;
+    let done = printed(&world, &["status"], 3).await;
+    assert!(!done.contains("--accept") && done.contains("2 expired"), "{done}");
+}
+
+#[tokio::test]
+async fn f4_a_clock_behind_the_board_is_told_with_the_boards_name() {
+    let world = World::new().await;
+    let (task, _) = world.cards.asked("Report of tomorrow", "sess-abc");
+    world.cards.complete_at(&task, "ahead of time", now() + 3_600);
+    let mut run = Process::run(&world);
+    run.says("the clock is behind").await;
+    let asked = printed(&world, &["status"], 3).await;
+    assert!(asked.contains("board default: its newest event is"), "{asked}");
+    assert!(asked.contains("ahead of this machine's clock"), "{asked}");
+}
+
+#[tokio::test]
+async fn o6_rows_that_nobody_serves_are_a_reason() {
+    let world = World::new().await;
+    let task = world.cards.task("Build the report");
+    world.cards.subscribe_as(&task, "api_server", "sess-abc", Some("kanban-gateway.ghost"));
+    // Not adopted yet: it will be, and waits for a server all the same.
+    world.cards.subscribe_as(&task, "api_server", "sess-def", Some("phantom"));
+    world.cards.subscribe_as(&task, "telegram", "42", Some("kanban-gateway"));
+    let mut run = Process::run(&world);
+    run.says("ready").await;
+    let said = printed(&world, &["status"], 3).await;
+    assert!(said.contains("of telegram served by nobody: no channel is configured"), "{said}");
+    assert!(said.contains("of api_server served by nobody: "), "{said}");
+    let status = world_status(&world).await;
+    let rows = |platform: &str| -> u64 {
+        let all = status["unserved"].as_array().unwrap();
+        let of = all.iter().filter(|rows| rows["platform"] == platform);
+        of.map(|rows| rows["rows"].as_u64().unwrap()).sum()
+    };
+    assert_eq!((rows("api_server"), rows("telegram")), (2, 1));
+}
+
+#[tokio::test]
+async fn what_waits_is_shown_with_its_reason_time_and_ids() {
+    let script = "500".parse().unwrap();
+    let mut world = World::with(ReceiverConfig { script, ..ReceiverConfig::default() }).await;
+    world.set("backoff.first", "1h");
+    world.set("backoff.longest", "1h");
+    let (task, _) = world.cards.asked("Build the report", "sess-abc");
+    world.cards.complete(&task, "done once");
+    let mut run = Process::run(&world);
+    run.says("will be tried again").await;
+    let said = printed(&world, &["status"], 3).await;
+    assert!(said.contains("channel api_server/default: 1 delivery waits (retryable: "), "{said}");
+    let status = world_status(&world).await;
+    let waiting = &status["waiting"][0];
+    assert_eq!((&waiting["verdict"], &waiting["chat"]), (&"retryable".into(), &"sess-abc".into()));
+    assert!(waiting["due_at"].as_str().unwrap().ends_with('Z'), "{waiting}");
+    let id = waiting["ids"][0].to_string();
+    assert!(said.contains(&format!("(dead show {id})")), "{said}");
+    let shown = printed(&world, &["dead", "show", &id], 0).await;
+    assert!(shown.contains(&task) && shown.contains("retrying"), "{shown}");
+    run.kill().await;
+
+    // The board goes while something of it is open.
+    let home = world.hermes();
+    std::fs::rename(&home, world.folder().join("away")).unwrap();
+    std::fs::create_dir(&home).unwrap();
+    let gone = printed(&world, &["status"], 4).await;
+    assert!(gone.contains("board default: its file is missing, and 1 delivery is"), "{gone}");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_logged_once_and_what_waits_for_it_is_shown() {
+    let mut world = World::new().await;
+    world.server("default", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");
+    world.set("wake.busy_wait", "0s");
+    let (task, _) = world.cards.asked("Build the report", "sess-abc");
+    world.cards.complete(&task, "done once");
+    let mut run = Process::run(&world);
+    for _ in 0..2 {
+        run.says("DEBUG kanban_notify::driver::log: session cannot be looked into").await;
+    }
+    let warned = run.log().matches("WARN kanban_notify::driver::log: session cannot").count();
+    assert_eq!(warned, 1, "{}", run.log());
+    let said = printed(&world, &["status"], 0).await;
+    assert!(said.contains("api_server/default sess-abc: 1 planned, due "), "{said}");
+    assert!(said.contains("not sent yet") && said.contains("(dead show 1)"), "{said}");
+    run.kill().await;
+    // What is due for longer than a busy session explains is a reason.
+    let ledger = diesel::SqliteConnection::establish(world.ledger().to_str().unwrap());
+    ledger.unwrap().batch_execute("UPDATE legs SET due_at = due_at - 120000000").unwrap();
+    let late = printed(&world, &["status"], 4).await;
+    assert!(late.contains("channel api_server/default: 1 delivery is due since "), "{late}");
+}
+
+/// `status --json`, whatever its exit code.
+async fn world_status(world: &World) -> serde_json::Value {
+    let output = crate::process::output(world, &["status", "--json"]).await;
+    serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -2,9 +2,16 @@
 
 use std::error::Error;
 
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error, info, trace, warn};
 
-use crate::{engine::Notice, error::PortError, ids::BoardId};
+use super::names::{ClaimName, Names};
+use crate::{
+    engine::{Input, Lane, Notice},
+    error::PortError,
+    ids::BoardId,
+    ports::LookError,
+    record::{IntentResult, RowChange, RowOutcome},
+};
 
 /// A port failed; whoever called it tries again.
 pub(super) fn port_failed(failure: &PortError, board: Option<BoardId>) {
@@ -15,42 +22,158 @@ pub(super) fn port_failed(failure: &PortError, board: Option<BoardId>) {
         text.push_str(&cause.to_string());
         source = cause.source();
     }
-    warn!(board.id = board.map(|board| board.0), error = text, "{} failed", failure.operation);
+    warn!(
+        board.id = board.map(|board| board.0),
+        operation = failure.operation,
+        error = text,
+        "operation failed; it is tried again"
+    );
+}
+
+/// One step of a delivery, before the engine is told of it.
+pub(super) fn step(input: &Input, names: &mut Names) {
+    match input {
+        Input::PassRead { opening, pass, .. } => trace!(
+            board.slug = names.board(opening.board),
+            events = pass.events.len(),
+            rows = pass.rows.len(),
+            "pass read"
+        ),
+        Input::Planned { planned, .. } => {
+            for leg in planned.owed.iter().flat_map(|owed| &owed.legs) {
+                let Some(name) = names.leg(leg.leg.id) else { continue };
+                debug!(
+                    board.slug = name.board,
+                    task.id = name.task,
+                    event.id = name.event.0,
+                    event.kind = name.event_kind,
+                    leg = name.kind.name(),
+                    leg.id = leg.leg.id.0,
+                    "owed"
+                );
+            }
+        }
+        Input::Intended(intents) => {
+            for (intent, result) in intents {
+                let IntentResult::Won(claim) = result else { continue };
+                let ClaimName { boards, tasks, events } = names.claim(*claim);
+                debug!(
+                    board.slug = boards,
+                    task.id = tasks,
+                    event.id = events,
+                    claim.id = claim.0,
+                    claim.legs = intent.legs.len(),
+                    lane = intent.lane,
+                    "intended"
+                );
+            }
+        }
+        Input::Sent { claim, verdict } => {
+            let ClaimName { boards, tasks, events } = names.claim(*claim);
+            debug!(
+                board.slug = boards,
+                task.id = tasks,
+                event.id = events,
+                claim.id = claim.0,
+                verdict = verdict.name(),
+                "sent"
+            );
+        }
+        Input::Looked { lane, result, .. } => looked(lane, result, names),
+        Input::RowsChanged { opening, changes, outcomes: Some(outcomes) } => {
+            for (change, outcome) in changes.iter().zip(outcomes) {
+                if let (RowChange::Raise { key, to, .. }, RowOutcome::Won) = (change, outcome) {
+                    debug!(
+                        board.slug = names.board(opening.board),
+                        task.id = key.task,
+                        cursor.to = to.0,
+                        "cursor raised"
+                    );
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A look that fails is told when it begins to fail, and when it works again.
+fn looked<T>(lane: &Lane, result: &Result<T, LookError>, names: &mut Names) {
+    let name = lane.name();
+    match result {
+        Err(LookError::Unsupported) => {}
+        Err(failure) => {
+            let error = failure.to_string();
+            if names.look_failed(lane) {
+                warn!(
+                    lane = name,
+                    error, "session cannot be looked into; what waits for it is kept"
+                );
+            } else {
+                debug!(
+                    lane = name,
+                    error, "session cannot be looked into; what waits for it is kept"
+                );
+            }
+        }
+        Ok(_) if names.look_works(lane) => info!(lane = name, "session can be looked into again"),
+        Ok(_) => debug!(lane = name, "looked into the session"),
+    }
 }
 
 /// One line for each notice.
-pub(super) fn notice(notice: &Notice) {
+pub(super) fn notice(notice: &Notice, names: &Names) {
     match notice {
         Notice::Delivered { claim, lane, legs } => {
-            info!(claim.id = claim.0, lane, legs, "delivered");
+            let ClaimName { boards, tasks, events } = names.claim(*claim);
+            info!(
+                board.slug = boards,
+                task.id = tasks,
+                event.id = events,
+                claim.id = claim.0,
+                claim.legs = legs,
+                lane,
+                "delivered"
+            );
         }
-        Notice::Postponed { claim, lane, verdict, until, detail } => warn!(
-            claim.id = claim.0,
-            lane,
-            verdict,
-            due_at = until.secs(),
-            error = detail.as_str(),
-            "not delivered; will be tried again"
-        ),
+        Notice::Postponed { claim, lane, verdict, until, detail } => {
+            let ClaimName { boards, tasks, events } = names.claim(*claim);
+            warn!(
+                board.slug = boards,
+                task.id = tasks,
+                event.id = events,
+                claim.id = claim.0,
+                lane,
+                verdict,
+                due_at = until.secs(),
+                error = detail.as_str(),
+                "not delivered; will be tried again"
+            );
+        }
         Notice::Unknown { claim, lane, detail } => {
-            warn!(claim.id = claim.0, lane, error = detail.as_str(), "outcome unknown; finding out")
+            let ClaimName { boards, tasks, events } = names.claim(*claim);
+            warn!(
+                board.slug = boards,
+                task.id = tasks,
+                event.id = events,
+                claim.id = claim.0,
+                lane,
+                error = detail.as_str(),
+                "outcome unknown; finding out"
+            );
         }
-        Notice::Parked { leg, reason } => error!(
-            leg.id = leg.0,
-            error = reason.as_str(),
-            "parked in the dead letters; see `kanban-gateway dead list`"
-        ),
-        Notice::Expired { board, events } => {
-            warn!(board.id = board.0, events, "expired: older than max_age when first seen");
+        Notice::Parked { leg, reason } => {
+            let name = names.leg(*leg);
+            error!(
+                board.slug = name.map(|name| name.board.as_str()),
+                task.id = name.map(|name| name.task.as_str()),
+                event.id = name.map(|name| name.event.0),
+                event.kind = name.map(|name| name.event_kind),
+                leg = name.map(|name| name.kind.name()),
+                leg.id = leg.0,
+                error = reason.as_str(),
+                "parked in the dead letters; see `kanban-gateway dead list`"
+            );
         }
-        Notice::NeedsAccept { board, events: 0 } => error!(
-            board.id = board.0,
-            "the clock is behind the board's newest event; set it, or start with --accept"
-        ),
-        Notice::NeedsAccept { board, events } => error!(
-            board.id = board.0,
-            events, "so many events would expire unsent; start with --accept if that is right"
-        ),
         Notice::Paused { channel, until, reason, credential: true } => error!(
             channel = channel.as_str(),
             until = until.secs(),
@@ -67,28 +190,65 @@ pub(super) fn notice(notice: &Notice) {
         Notice::Rotated { from, to } => {
             info!(session.from = from, session.to = to, "a session goes on under another name");
         }
+        _ => of_board(notice, names),
+    }
+}
+
+/// Notices about a board as a whole.
+fn of_board(notice: &Notice, names: &Names) {
+    match notice {
+        Notice::Expired { board, events } => warn!(
+            board.slug = names.board(*board),
+            board.id = board.0,
+            events,
+            "expired: older than max_age when first seen"
+        ),
+        Notice::NeedsAccept { board, events: 0 } => error!(
+            board.slug = names.board(*board),
+            board.id = board.0,
+            "the clock is behind the board's newest event; set it, or start with --accept"
+        ),
+        Notice::NeedsAccept { board, events } => error!(
+            board.slug = names.board(*board),
+            board.id = board.0,
+            events,
+            "so many events would expire unsent; start with --accept if that is right"
+        ),
         Notice::Unserved { board, rows } => {
             for ((why, platform), count) in rows {
-                info!(board.id = board.0, platform, rows = count, "not served: {}", why.text());
+                info!(
+                    board.slug = names.board(*board),
+                    board.id = board.0,
+                    platform,
+                    rows = count,
+                    reason = why.text(),
+                    "rows not served"
+                );
             }
         }
         Notice::Spoilt { board, key, reason } => warn!(
+            board.slug = names.board(*board),
             board.id = board.0,
-            subscription.key = key,
+            row = key,
             error = reason.as_str(),
             "a row cannot be read and is left out"
         ),
         Notice::CursorAhead { board, cursor, newest } => warn!(
+            board.slug = names.board(*board),
             board.id = board.0,
             cursor.from = cursor.0,
             event.newest = newest.0,
             "a cursor is above the newest event"
         ),
-        Notice::Degraded { board, reason } => {
-            error!(board.id = board.0, error = reason.as_str(), "board degraded");
-        }
+        Notice::Degraded { board, reason } => error!(
+            board.slug = names.board(*board),
+            board.id = board.0,
+            error = reason.as_str(),
+            "board degraded"
+        ),
         Notice::Opened { board, slug } => {
-            debug!(board.id = board.0, board.slug = slug, "board opened");
+            debug!(board.slug = slug, board.id = board.0, "board opened");
         }
+        _ => {}
     }
 }

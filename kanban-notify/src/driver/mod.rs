@@ -2,6 +2,7 @@
 
 mod ledger;
 mod log;
+mod names;
 
 use std::{collections::BTreeSet, pin::Pin, sync::Arc, time::Duration};
 
@@ -22,6 +23,7 @@ use crate::{
     verdict::{Detail, Verdict},
 };
 use ledger::LedgerQueue;
+use names::Names;
 
 /// How often the ledger is asked whether somebody else changed it (law D9).
 const DISTURBED_EVERY: Duration = Duration::from_secs(1);
@@ -77,6 +79,7 @@ pub struct Driver {
     ledger: LedgerQueue,
     timer: Fuse<BoxFuture<'static, ()>>,
     opened: BTreeSet<BoardId>,
+    names: Names,
 }
 
 /// What a task leaves: an input, or nothing but the end of a ledger operation.
@@ -101,6 +104,7 @@ impl Driver {
             ledger: LedgerQueue::default(),
             timer: never(),
             opened: BTreeSet::new(),
+            names: Names::default(),
         }
     }
 
@@ -187,10 +191,14 @@ impl Driver {
     }
 
     fn feed(&mut self, input: Input) {
+        self.names.learn(&input);
+        log::step(&input, &mut self.names);
+        let over = self.names.over(&input);
         let commands = self.engine.handle(input, self.ports.clock.now());
         for command in commands {
             self.execute(command);
         }
+        self.names.forget(over);
         self.start_ledger();
     }
 
@@ -201,6 +209,9 @@ impl Driver {
     }
 
     fn execute(&mut self, command: Command) {
+        if let Command::Plan(opening, plan) = &command {
+            self.names.closes(opening.board, plan);
+        }
         let ports = self.ports.clone();
         let Err(command) = self.ledger.push(command) else {
             return;
@@ -255,7 +266,7 @@ impl Driver {
                 .boxed(),
             ),
             Command::WakeMeAt(at) => self.timer = sleep(&ports, at),
-            Command::Tell(notice) => log::notice(&notice),
+            Command::Tell(notice) => log::notice(&notice, &self.names),
             // The ledger's queue has taken these.
             Command::LoadWork
             | Command::Plan(..)

@@ -43,6 +43,11 @@ impl Operator {
         self.read("listing the dead letters", |conn| dead::list(conn, with_dropped))
     }
 
+    /// Legs that are still to be sent, oldest first.
+    pub fn waiting_list(&mut self) -> Result<Vec<DeadLeg>, StoreError> {
+        self.read("listing what waits", dead::waiting)
+    }
+
     /// Everything about one leg, dead or not.
     pub fn dead_show(&mut self, leg: i64) -> Result<Option<DeadDetail>, StoreError> {
         self.read("reading a leg", |conn| dead::show(conn, leg))

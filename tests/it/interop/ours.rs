@@ -148,7 +148,7 @@ impl Ours {
 
     /// `kanban-gateway status`.
     pub(super) fn status(&self) -> status::Status {
-        status::status(&self.context()).expect("status")
+        status::status(&self.context())
     }
 
     /// `kanban-gateway dead list`.
@@ -204,8 +204,9 @@ impl Drop for Ours {
             println!("the last lines of our gateway's log:\n{}", lines[from..].join("\n"));
             if self.ledger().exists() {
                 println!("{:?}", self.counts());
-                for line in
-                    gateway_bin::ops::subs::list(&self.context(), None).into_iter().flatten()
+                for line in gateway_bin::ops::subs::list(&self.context(), None)
+                    .into_iter()
+                    .flat_map(|found| found.subs)
                 {
                     println!("{line:?}");
                 }

@@ -37,6 +37,8 @@ pub struct DeadLeg {
     pub chat: String,
     /// The thread.
     pub thread: String,
+    /// The Hermes profile of the subscription.
+    pub profile: String,
     /// Where it stands.
     pub state: String,
     /// Why.
@@ -51,6 +53,8 @@ pub struct DeadLeg {
     pub dropped: bool,
     /// When it was planned, in UTC microseconds.
     pub planned_at: i64,
+    /// When it may be sent, in UTC microseconds.
+    pub due_at: i64,
     /// When it was last in a claim, in UTC microseconds.
     pub last_attempt_at: Option<i64>,
 }
@@ -66,8 +70,6 @@ pub struct DeadDetail {
     pub handoff: Option<String>,
     /// Small facts, as a JSON list of pairs.
     pub notes: String,
-    /// The Hermes profile of the subscription.
-    pub profile: String,
     /// The life of the subscription.
     pub life: String,
     /// The last claim that carried it, unless that is pruned.
@@ -153,6 +155,12 @@ pub fn list(conn: &mut SqliteConnection, with_dropped: bool) -> QueryResult<Vec<
     Ok(rows.iter().map(dead_leg).collect())
 }
 
+/// Legs that are still to be sent, oldest first.
+pub fn waiting(conn: &mut SqliteConnection) -> QueryResult<Vec<DeadLeg>> {
+    let rows = joined().filter(conditions::UnsentLegs).order(legs::id).load::<Joined>(conn)?;
+    Ok(rows.iter().map(dead_leg).collect())
+}
+
 /// One leg, whatever its state.
 pub fn show(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<DeadDetail>> {
     let Some(row) = joined().filter(legs::id.eq(id)).first::<Joined>(conn).optional()? else {
@@ -171,7 +179,6 @@ pub fn show(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<DeadDeta
         assignee: event.assignee,
         handoff: event.handoff,
         notes: event.notes,
-        profile: subscription.profile,
         life: subscription.life,
         claim: claim.map(ClaimInfo::from),
     }))
@@ -287,6 +294,7 @@ fn dead_leg((leg, subscription, board, event): &Joined) -> DeadLeg {
         platform: subscription.platform.clone(),
         chat: subscription.chat.clone(),
         thread: subscription.thread.clone(),
+        profile: subscription.profile.clone(),
         state: leg.state.clone(),
         reason: leg.reason.clone(),
         verdict: leg.verdict.clone(),
@@ -294,6 +302,7 @@ fn dead_leg((leg, subscription, board, event): &Joined) -> DeadLeg {
         epoch: leg.epoch,
         dropped: leg.dropped == 1,
         planned_at: leg.planned_at,
+        due_at: leg.due_at,
         last_attempt_at: leg.last_attempt_at,
     }
 }

@@ -1,0 +1,203 @@
+//! What the ledger knows: who delivers, what is under way, what waits and why, what rests.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use kanban_notify::{ownership, policy::Policy};
+use kanban_store::{
+    board::SubscriptionRow,
+    ledger::{
+        operator::{
+            BoardInfo, Counts, DeadLeg, InstanceInfo, LaneInfo, Operator, SubscriptionFilter,
+            SubscriptionInfo,
+        },
+        rows::PauseRow,
+    },
+};
+
+use super::{Lane, Paused, Process, Status, Waiting};
+use crate::ops::{counted, subs, time::Moment};
+
+/// A delivery that is due goes out within this, unless something is in its way.
+const SLACK: Duration = Duration::from_secs(60);
+
+/// Everything in the ledger that `status` looks at; empty without one.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) boards: Vec<BoardInfo>,
+    pub(super) copies: Vec<SubscriptionInfo>,
+    counts: Counts,
+    instances: Vec<InstanceInfo>,
+    lanes: Vec<LaneInfo>,
+    waiting: Vec<DeadLeg>,
+    pauses: Vec<PauseRow>,
+}
+
+impl Known {
+    pub(super) fn read(mut ledger: Operator) -> anyhow::Result<Self> {
+        Ok(Self {
+            boards: ledger.boards_list()?,
+            copies: ledger.subscription_list(&SubscriptionFilter::default())?,
+            counts: ledger.counts()?,
+            instances: ledger.instances()?,
+            lanes: ledger.lanes()?,
+            waiting: ledger.waiting_list()?,
+            pauses: ledger.pauses()?,
+        })
+    }
+
+    /// The ledger's board behind a path.
+    pub(super) fn board(&self, path: &Path) -> Option<&BoardInfo> {
+        self.boards.iter().find(|board| Path::new(&board.path) == path)
+    }
+
+    /// The ledger's copy of a row.
+    pub(super) fn copy(&self, path: &Path, row: &SubscriptionRow) -> Option<&SubscriptionInfo> {
+        self.copies.iter().find(|copy| Path::new(&copy.path) == path && subs::is_copy(copy, row))
+    }
+
+    /// How much of a board is not settled: deliveries, and cursors that could not be raised.
+    pub(super) fn owed(&self, board: i64) -> i64 {
+        let of = self.copies.iter().filter(|copy| copy.board_id == board);
+        of.map(|copy| {
+            let behind = copy.life == "live" && copy.settled > copy.board_cursor;
+            copy.open_legs.max(i64::from(behind))
+        })
+        .sum()
+    }
+}
+
+/// Puts what the ledger knows into `status`.
+pub(super) fn fill(status: &mut Status, known: Known) {
+    status.legs = known.counts.legs;
+    status.cursors_to_raise = known.counts.raises;
+    status.oldest_open = known.counts.oldest_open.map(Moment::from_micros);
+    status.instances = known
+        .instances
+        .into_iter()
+        .filter(|instance| is_alive(instance.pid))
+        .map(|instance| Process {
+            id: instance.id,
+            pid: instance.pid,
+            started_at: Moment::from_micros(instance.started_at),
+        })
+        .collect();
+    status.lanes = known.lanes.into_iter().map(lane).collect();
+    status.waiting = waiting(&known.waiting);
+    let now = kanban_store::ledger::now();
+    let resting = known.pauses.into_iter().filter(|pause| pause.until > now);
+    status.pauses = resting.map(paused).collect();
+}
+
+/// What of it needs a look.
+pub(super) fn reasons(status: &Status, policy: &Policy) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let of = |state: &str| status.legs.get(state).copied().unwrap_or(0);
+    let (parked, expired) = (of("parked"), of("expired"));
+    if parked + expired > 0 {
+        reasons.push(format!(
+            "{} ({parked} parked, {expired} expired); see `kanban-gateway dead list`",
+            counted(parked + expired, "dead letter")
+        ));
+    }
+    for pause in &status.pauses {
+        reasons.push(format!("channel {} rests: {}", pause.channel, pause.reason));
+    }
+    // A busy receiver is at work; any other failure may be for good.
+    let mut failing: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    let troubled = status.waiting.iter().filter(|group| {
+        !group.verdict.is_empty() && group.state == "retrying" && group.verdict != "busy"
+    });
+    for group in troubled {
+        *failing.entry((&group.channel, &group.verdict, &group.reason)).or_default() +=
+            group.ids.len();
+    }
+    for ((channel, verdict, reason), count) in failing {
+        let waiting = match count {
+            1 => "1 delivery waits".to_owned(),
+            count => format!("{count} deliveries wait"),
+        };
+        reasons.push(format!("channel {channel}: {waiting} ({verdict}: {reason})"));
+    }
+    reasons.extend(late(&status.waiting, policy));
+    reasons
+}
+
+/// What is due for so long that a running turn in its session is no explanation any more.
+fn late(waiting: &[Waiting], policy: &Policy) -> Vec<String> {
+    let patience = policy.wake.busy_wait.saturating_add(SLACK);
+    let patience = i64::try_from(patience.as_micros()).unwrap_or(i64::MAX);
+    let before = kanban_store::ledger::now().saturating_sub(patience);
+    let mut late: BTreeMap<&str, (usize, Moment)> = BTreeMap::new();
+    for group in waiting.iter().filter(|group| group.due_at.micros() < before) {
+        let (count, since) = late.entry(&group.channel).or_insert((0, group.due_at));
+        *count += group.ids.len();
+        *since = group.due_at.min(*since);
+    }
+    late.into_iter()
+        .map(|(channel, (count, since))| {
+            let deliveries = match count {
+                1 => "1 delivery is".to_owned(),
+                count => format!("{count} deliveries are"),
+            };
+            format!(
+                "channel {channel}: {deliveries} due since {since} and not sent; \
+                 see whether it can be reached, and the log of `run`"
+            )
+        })
+        .collect()
+}
+
+/// Groups what waits by destination, state and reason, in the order of the ledger.
+fn waiting(legs: &[DeadLeg]) -> Vec<Waiting> {
+    let mut groups: Vec<Waiting> = Vec::new();
+    for leg in legs {
+        let channel = ownership::channel(&leg.platform, leg.kind == "wake", &leg.profile);
+        let due_at = Moment::from_micros(leg.due_at);
+        let same = groups.iter_mut().find(|group| {
+            group.channel == channel.as_str()
+                && group.chat == leg.chat
+                && group.thread == leg.thread
+                && group.state == leg.state
+                && group.verdict == leg.verdict
+                && group.reason == leg.reason
+        });
+        if let Some(group) = same {
+            group.ids.push(leg.id);
+            group.due_at = group.due_at.min(due_at);
+            continue;
+        }
+        groups.push(Waiting {
+            channel: channel.as_str().to_owned(),
+            chat: leg.chat.clone(),
+            thread: leg.thread.clone(),
+            state: leg.state.clone(),
+            ids: vec![leg.id],
+            verdict: leg.verdict.clone(),
+            reason: leg.reason.clone(),
+            due_at,
+        });
+    }
+    groups
+}
+
+fn lane(lane: LaneInfo) -> Lane {
+    let claim = lane.claim;
+    // A claim that is open has a verdict only if its outcome is not known.
+    let state = if claim.verdict.is_empty() { "under way" } else { "unknown" };
+    Lane {
+        lane: lane.lane,
+        state: state.to_owned(),
+        reason: claim.detail,
+        legs: claim.legs,
+        since: Moment::from_micros(claim.intended_at),
+    }
+}
+
+fn paused(pause: PauseRow) -> Paused {
+    Paused { channel: pause.channel, until: Moment::from_micros(pause.until), reason: pause.reason }
+}
+
+/// A process that is gone may still be listed until another one takes its claims over.
+fn is_alive(pid: i64) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}

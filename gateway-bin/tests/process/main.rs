@@ -9,6 +9,7 @@ mod listen;
 mod process;
 mod shutdown;
 mod status;
+mod telling;
 
 #[expect(dead_code, reason = "shared with the whole-flow tests, which use all of it")]
 mod support;

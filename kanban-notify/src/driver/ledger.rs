@@ -1,10 +1,10 @@
 //! One operation on the ledger at a time, and everything of a kind that waits in one: group commit.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Done, Ports, log};
+use super::{Done, Ports, log, quiet::Quiet};
 use crate::{
     engine::{Command, Input, Opening},
     ids::ChannelName,
@@ -73,21 +73,27 @@ impl LedgerQueue {
     }
 
     /// The next operation, if none is under way.
-    pub(super) fn next(&mut self, ports: &Ports) -> Option<BoxFuture<'static, Done>> {
+    pub(super) fn next(
+        &mut self,
+        ports: &Ports,
+        quiet: &Arc<Quiet>,
+    ) -> Option<BoxFuture<'static, Done>> {
         if self.busy {
             return None;
         }
         let operation = self.waiting.pop_front()?;
         self.busy = true;
-        let ports = ports.clone();
+        let (ports, quiet) = (ports.clone(), Arc::clone(quiet));
         Some(match operation {
-            Operation::LoadWork => marked(load_work(ports)),
-            Operation::Plan(opening, plan) => marked(plan_one(ports, opening, plan)),
-            Operation::NoteRaised(raised) => marked(note_raised(ports, raised)),
-            Operation::Rest(pause) => marked(rest(ports, pause)),
-            Operation::Lift(channel) => marked(lift(ports, channel)),
-            Operation::Intend => marked(intend(ports, std::mem::take(&mut self.intents))),
-            Operation::Settle => marked(settle(ports, std::mem::take(&mut self.settlements))),
+            Operation::LoadWork => marked(load_work(ports, quiet)),
+            Operation::Plan(opening, plan) => marked(plan_one(ports, quiet, opening, plan)),
+            Operation::NoteRaised(raised) => marked(note_raised(ports, quiet, raised)),
+            Operation::Rest(pause) => marked(rest(ports, quiet, pause)),
+            Operation::Lift(channel) => marked(lift(ports, quiet, channel)),
+            Operation::Intend => marked(intend(ports, quiet, std::mem::take(&mut self.intents))),
+            Operation::Settle => {
+                marked(settle(ports, quiet, std::mem::take(&mut self.settlements)))
+            }
         })
     }
 }
@@ -97,17 +103,17 @@ fn marked(task: impl Future<Output = Option<Input>> + Send + 'static) -> BoxFutu
     task.map(|input| Done { input, ledger_free: true }).boxed()
 }
 
-async fn plan_one(ports: Ports, opening: Opening, plan: Plan) -> Option<Input> {
+async fn plan_one(ports: Ports, quiet: Arc<Quiet>, opening: Opening, plan: Plan) -> Option<Input> {
     Some(match ports.planner.plan(plan).await {
         Ok(planned) => Input::Planned { opening, planned },
         Err(error) => {
-            log::port_failed(&error, Some(opening.board));
+            log::port_failed(&error, Some(opening.board), &quiet, ports.clock.now());
             Input::PlanFailed(opening)
         }
     })
 }
 
-async fn intend(ports: Ports, mut intents: Vec<Intent>) -> Option<Input> {
+async fn intend(ports: Ports, quiet: Arc<Quiet>, mut intents: Vec<Intent>) -> Option<Input> {
     for intent in &mut intents {
         // Without a channel there are no bytes to pin; the claim is not made.
         let channel = ports.channels.get(intent.destination.channel());
@@ -119,51 +125,55 @@ async fn intend(ports: Ports, mut intents: Vec<Intent>) -> Option<Input> {
     Some(match ports.claims.intend(intents.clone()).await {
         Ok(results) => Input::Intended(intents.into_iter().zip(results).collect()),
         Err(error) => {
-            log::port_failed(&error, None);
+            log::port_failed(&error, None, &quiet, ports.clock.now());
             Input::IntendFailed(intents)
         }
     })
 }
 
-async fn settle(ports: Ports, settlements: Vec<Settlement>) -> Option<Input> {
+async fn settle(ports: Ports, quiet: Arc<Quiet>, settlements: Vec<Settlement>) -> Option<Input> {
     Some(match ports.claims.settle(settlements.clone()).await {
         Ok(raises) => Input::Settled { settlements, raises },
         Err(error) => {
-            log::port_failed(&error, None);
+            log::port_failed(&error, None, &quiet, ports.clock.now());
             Input::SettleFailed(settlements)
         }
     })
 }
 
-async fn note_raised(ports: Ports, raised: Vec<(Raise, RowOutcome)>) -> Option<Input> {
+async fn note_raised(
+    ports: Ports,
+    quiet: Arc<Quiet>,
+    raised: Vec<(Raise, RowOutcome)>,
+) -> Option<Input> {
     // Not noted is noted again: a cursor that is already as high is raised for nothing.
     if let Err(error) = ports.claims.raised(raised).await {
-        log::port_failed(&error, None);
+        log::port_failed(&error, None, &quiet, ports.clock.now());
     }
     None
 }
 
-async fn rest(ports: Ports, pause: Pause) -> Option<Input> {
+async fn rest(ports: Ports, quiet: Arc<Quiet>, pause: Pause) -> Option<Input> {
     // A rest that is not written is kept all the same, and known to this instance alone.
     if let Err(error) = ports.claims.rest(pause).await {
-        log::port_failed(&error, None);
+        log::port_failed(&error, None, &quiet, ports.clock.now());
     }
     None
 }
 
-async fn lift(ports: Ports, channel: ChannelName) -> Option<Input> {
+async fn lift(ports: Ports, quiet: Arc<Quiet>, channel: ChannelName) -> Option<Input> {
     // A rest that could not be lifted ends by itself.
     if let Err(error) = ports.claims.lift(channel).await {
-        log::port_failed(&error, None);
+        log::port_failed(&error, None, &quiet, ports.clock.now());
     }
     None
 }
 
-async fn load_work(ports: Ports) -> Option<Input> {
+async fn load_work(ports: Ports, quiet: Arc<Quiet>) -> Option<Input> {
     Some(match ports.backlog.open_work().await {
         Ok(work) => Input::Work(Box::new(work)),
         Err(error) => {
-            log::port_failed(&error, None);
+            log::port_failed(&error, None, &quiet, ports.clock.now());
             Input::WorkFailed
         }
     })

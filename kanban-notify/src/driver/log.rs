@@ -4,30 +4,49 @@ use std::error::Error;
 
 use tracing::{debug, error, info, trace, warn};
 
-use super::names::{ClaimName, Names};
+use super::{
+    names::{ClaimName, Names},
+    quiet::Quiet,
+};
 use crate::{
     engine::{Input, Lane, Notice},
     error::PortError,
     ids::BoardId,
     ports::LookError,
     record::{IntentResult, RowChange, RowOutcome},
+    time::Timestamp,
 };
 
 /// A port failed; whoever called it tries again.
-pub(super) fn port_failed(failure: &PortError, board: Option<BoardId>) {
-    let mut text = failure.to_string();
+pub(super) fn port_failed(
+    failure: &PortError,
+    board: Option<BoardId>,
+    quiet: &Quiet,
+    now: Timestamp,
+) {
+    let mut error = failure.to_string();
     let mut source = failure.source();
     while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
+        error.push_str(": ");
+        error.push_str(&cause.to_string());
         source = cause.source();
     }
-    warn!(
-        board.id = board.map(|board| board.0),
-        operation = failure.operation,
-        error = text,
-        "operation failed; it is tried again"
-    );
+    let (board, operation) = (board.map(|board| board.0), failure.operation);
+    if quiet.begins(format!("{operation} {board:?} {error}"), now) {
+        warn!(board.id = board, operation, error, "operation failed; it is tried again");
+    } else {
+        debug!(board.id = board, operation, error, "operation failed; it is tried again");
+    }
+}
+
+/// A board is not served; one that breaks again and again is told of once.
+pub(super) fn degraded(board: BoardId, error: &str, names: &Names, quiet: &Quiet, now: Timestamp) {
+    let slug = names.board(board);
+    if quiet.begins(format!("degraded {} {error}", board.0), now) {
+        error!(board.slug = slug, board.id = board.0, error, "board degraded");
+    } else {
+        debug!(board.slug = slug, board.id = board.0, error, "board degraded");
+    }
 }
 
 /// One step of a delivery, before the engine is told of it.
@@ -239,12 +258,6 @@ fn of_board(notice: &Notice, names: &Names) {
             cursor.from = cursor.0,
             event.newest = newest.0,
             "a cursor is above the newest event"
-        ),
-        Notice::Degraded { board, reason } => error!(
-            board.slug = names.board(*board),
-            board.id = board.0,
-            error = reason.as_str(),
-            "board degraded"
         ),
         Notice::Opened { board, slug } => {
             debug!(board.slug = slug, board.id = board.0, "board opened");

@@ -3,6 +3,7 @@
 mod ledger;
 mod log;
 mod names;
+mod quiet;
 
 use std::{collections::BTreeSet, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,7 +15,7 @@ use futures_util::{
 };
 
 use crate::{
-    engine::{Command, Engine, Input, Opening},
+    engine::{Command, Engine, Input, Notice, Opening},
     error::PortError,
     ids::BoardId,
     ports::{Backlog, Boards, Change, Changes, Channels, Claims, Clock, LookError, Planner},
@@ -24,6 +25,7 @@ use crate::{
 };
 use ledger::LedgerQueue;
 use names::Names;
+use quiet::Quiet;
 
 /// How often the ledger is asked whether somebody else changed it (law D9).
 const DISTURBED_EVERY: Duration = Duration::from_secs(1);
@@ -80,6 +82,7 @@ pub struct Driver {
     timer: Fuse<BoxFuture<'static, ()>>,
     opened: BTreeSet<BoardId>,
     names: Names,
+    quiet: Arc<Quiet>,
 }
 
 /// What a task leaves: an input, or nothing but the end of a ledger operation.
@@ -105,6 +108,7 @@ impl Driver {
             timer: never(),
             opened: BTreeSet::new(),
             names: Names::default(),
+            quiet: Arc::default(),
         }
     }
 
@@ -119,7 +123,7 @@ impl Driver {
         let mut stop = Box::pin(stop).fuse();
         let mut deadline = never();
         let mut changes_open = true;
-        self.tasks.push(disturbed(&self.ports));
+        self.tasks.push(disturbed(&self.ports, &self.quiet));
         self.feed(Input::Start);
         loop {
             if stop.is_terminated() && self.is_drained() && !self.engine.owes_cursors() {
@@ -179,9 +183,9 @@ impl Driver {
         }
         match done.input {
             // The question is asked again and again, and rarely answered yes.
-            Some(Input::Tick) => self.tasks.push(disturbed(&self.ports)),
+            Some(Input::Tick) => self.tasks.push(disturbed(&self.ports, &self.quiet)),
             Some(Input::Disturbed) => {
-                self.tasks.push(disturbed(&self.ports));
+                self.tasks.push(disturbed(&self.ports, &self.quiet));
                 self.feed(Input::Disturbed);
             }
             Some(input) => self.feed(input),
@@ -203,7 +207,7 @@ impl Driver {
     }
 
     fn start_ledger(&mut self) {
-        if let Some(task) = self.ledger.next(&self.ports) {
+        if let Some(task) = self.ledger.next(&self.ports, &self.quiet) {
             self.tasks.push(task);
         }
     }
@@ -212,20 +216,24 @@ impl Driver {
         if let Command::Plan(opening, plan) = &command {
             self.names.closes(opening.board, plan);
         }
-        let ports = self.ports.clone();
+        let (ports, quiet) = (self.ports.clone(), Arc::clone(&self.quiet));
         let Err(command) = self.ledger.push(command) else {
             return;
         };
         match *command {
             Command::Read(opening, request) => {
-                self.tasks
-                    .push(async move { Done::input(read(&ports, opening, request).await) }.boxed());
+                self.tasks.push(
+                    async move { Done::input(read(&ports, &quiet, opening, request).await) }
+                        .boxed(),
+                );
             }
             Command::ChangeRows(opening, changes) => self.tasks.push(
                 async move {
                     let outcomes = ports.boards.change(opening.board, changes.clone()).await;
                     let outcomes = outcomes
-                        .inspect_err(|error| log::port_failed(error, Some(opening.board)))
+                        .inspect_err(|error| {
+                            log::port_failed(error, Some(opening.board), &quiet, ports.clock.now());
+                        })
                         .ok();
                     Done::input(Input::RowsChanged { opening, changes, outcomes })
                 }
@@ -266,6 +274,10 @@ impl Driver {
                 .boxed(),
             ),
             Command::WakeMeAt(at) => self.timer = sleep(&ports, at),
+            Command::Tell(Notice::Degraded { board, reason }) => {
+                let now = ports.clock.now();
+                log::degraded(board, reason.as_str(), &self.names, &quiet, now);
+            }
             Command::Tell(notice) => log::notice(&notice, &self.names),
             // The ledger's queue has taken these.
             Command::LoadWork
@@ -279,7 +291,7 @@ impl Driver {
     }
 }
 
-async fn read(ports: &Ports, opening: Opening, request: PassRequest) -> Input {
+async fn read(ports: &Ports, quiet: &Quiet, opening: Opening, request: PassRequest) -> Input {
     let board = opening.board;
     let copies = async {
         let pass = ports.boards.read(board, request).await?;
@@ -303,19 +315,19 @@ async fn read(ports: &Ports, opening: Opening, request: PassRequest) -> Input {
     match copies.await {
         Ok((pass, copies)) => Input::PassRead { opening, pass: Box::new(pass), copies },
         Err(error) => {
-            log::port_failed(&error, Some(board));
+            log::port_failed(&error, Some(board), quiet, ports.clock.now());
             Input::ReadFailed(opening)
         }
     }
 }
 
 /// Asks once, a while from now, whether somebody else changed the ledger.
-fn disturbed(ports: &Ports) -> BoxFuture<'static, Done> {
-    let ports = ports.clone();
+fn disturbed(ports: &Ports, quiet: &Arc<Quiet>) -> BoxFuture<'static, Done> {
+    let (ports, quiet) = (ports.clone(), Arc::clone(quiet));
     async move {
         ports.clock.sleep_until(ports.clock.now().after(DISTURBED_EVERY)).await;
         let disturbed = ports.backlog.disturbed().await.unwrap_or_else(|error| {
-            log::port_failed(&error, None);
+            log::port_failed(&error, None, &quiet, ports.clock.now());
             false
         });
         Done::input(if disturbed { Input::Disturbed } else { Input::Tick })

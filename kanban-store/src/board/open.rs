@@ -10,13 +10,20 @@ use super::{
 };
 use crate::error::StoreError;
 
+/// Needs to write and changes nothing, not even the data version. To begin is not enough: on a read-only
+/// file SQLite makes a transaction for reading of it.
+const ASK_TO_WRITE: &str =
+    "PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; DELETE FROM kanban_notify_subs WHERE 0";
+
 /// The guard connection, and whether the file lets us write.
 pub(crate) fn guard(path: &Path) -> Result<(SqliteConnection, Access), StoreError> {
     let writable =
         connection::open(path, Access::ReadWrite, BUSY_BACKSTOP).and_then(|mut guard| {
             touch(path, &mut guard)?;
-            // An empty write transaction: it changes nothing, not even the data version.
-            match guard.batch_execute("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK") {
+            let asked = guard.batch_execute(ASK_TO_WRITE);
+            // Where nothing is begun this fails, and nothing has to be undone.
+            drop(guard.batch_execute("ROLLBACK"));
+            match asked {
                 Err(error) if trouble(&error) == Trouble::ReadOnly => {
                     Err(change_error(path, error))
                 }

@@ -204,3 +204,70 @@ fn a_board_that_cannot_be_written_is_read() {
     mode(0o644).unwrap();
     test.foreign.batch_execute("SELECT 1").unwrap();
 }
+
+/// Tells the child process of the next test which board to open.
+#[cfg(unix)]
+const READ_ONLY: &str = "KANBAN_STORE_TEST_READ_ONLY_BOARD";
+
+/// With the log of a running writer beside it, SQLite begins a write transaction on a read-only file
+/// without a word.
+#[cfg(unix)]
+#[test]
+fn b7_a_read_only_file_beside_its_log_is_not_taken_for_writable() {
+    use std::{
+        fs::{Permissions, set_permissions},
+        os::unix::{fs::PermissionsExt, process::CommandExt},
+        process::Command,
+    };
+
+    if let Some(path) = std::env::var_os(READ_ONLY) {
+        let mut board = Board::open(std::path::Path::new(&path)).unwrap();
+        assert!(!board.is_writable());
+        assert_eq!(board.read(&tail(&Default::default())).unwrap().events.len(), 1);
+        assert!(matches!(board.try_change(&[]), Err(StoreError::BoardReadOnly { .. })));
+        return;
+    }
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    test.event("t_1", "completed");
+    assert!(files(test.folder.path()).contains("kanban.db-wal"));
+    let mode = |name: &str, mode| {
+        set_permissions(test.folder.path().join(name), Permissions::from_mode(mode)).unwrap();
+    };
+    for (name, bits) in
+        [("", 0o777), ("kanban.db", 0o444), ("kanban.db-wal", 0o666), ("kanban.db-shm", 0o666)]
+    {
+        mode(name, bits);
+    }
+    // For root permissions are no hindrance: a child gives that up. It may have no way to this program.
+    let program = test.folder.path().join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    mode("program", 0o755);
+    let name = "opening::b7_a_read_only_file_beside_its_log_is_not_taken_for_writable";
+    let mut child = Command::new(&program);
+    child.args(["--exact", name, "--nocapture"]).env(READ_ONLY, &test.path);
+    let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+    if root {
+        child.uid(65_534).gid(65_534);
+    }
+    let ended = child.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && said.contains("1 passed"), "{ended:?}");
+}
+
+#[test]
+fn asking_whether_a_board_can_be_written_changes_nothing() {
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    test.subscribe("t_1", "a", 0);
+    let before = test.int("SELECT data_version FROM pragma_data_version");
+    let wal = std::fs::metadata(test.folder.path().join("kanban.db-wal")).unwrap().len();
+    let board = test.open();
+    assert!(board.is_writable());
+    assert_eq!(test.int("SELECT data_version FROM pragma_data_version"), before);
+    assert_eq!(std::fs::metadata(test.folder.path().join("kanban.db-wal")).unwrap().len(), wal);
+    // Somebody who writes at this moment shows that it can be written.
+    test.run("BEGIN IMMEDIATE");
+    assert!(test.open().is_writable());
+    test.run("ROLLBACK");
+}

@@ -165,6 +165,11 @@ impl Served {
         }
     }
 
+    /// For how long it has been served.
+    pub(super) fn age(&self) -> Duration {
+        self.opened_at.elapsed()
+    }
+
     /// Does what is due.
     pub(super) fn turn(&mut self, now: Instant, shared: &Shared) -> Result<(), Lost> {
         if self.check_now || now >= self.check_at {

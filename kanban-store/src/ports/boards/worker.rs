@@ -1,29 +1,31 @@
 //! One board's thread: serves jobs, notices commits, waits for a board that is not there.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use futures_channel::oneshot;
 use kanban_notify::{
     error::{PortError, PortErrorKind},
+    ids::BoardId,
     ports::Change,
     record::{Pass, PassRequest, RowChange, RowOutcome},
     verdict::Detail,
 };
 
 use super::{
+    Pace,
     convert::{port_error, told},
     open::{self, Opened},
     served::{Lost, Served},
     shared::Shared,
 };
-use crate::error::StoreError;
+use crate::{board::FileId, error::StoreError};
 
 /// What a board's thread is asked to do.
 pub(super) enum Job {
@@ -42,6 +44,26 @@ pub(super) struct Worker {
     slug: String,
     queue: Receiver<Job>,
     state: State,
+    /// What was wrong last, until the board has been served for a while.
+    fault: Option<Fault>,
+}
+
+/// A fault that may last: a board can open well and break at its first use, again and again.
+struct Fault {
+    reason: Detail,
+    /// The wait after the next failure.
+    delay: Duration,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// There is no file yet, or nothing in it.
+    Awaited,
+    /// It could not be opened.
+    Unopened,
+    /// It was open and could not be used.
+    Broken,
 }
 
 enum State {
@@ -53,11 +75,14 @@ enum State {
 struct Closed {
     tried_at: Instant,
     retry_at: Instant,
-    /// The wait after the next failure.
-    delay: Duration,
-    /// What was last said about it.
+    /// Why, once that is known.
     reason: Option<Detail>,
+    /// The file that could not be used; `None` while one is waited for.
+    unusable: Option<Stamp>,
 }
+
+/// What tells whether anybody has touched a file since.
+type Stamp = (Option<FileId>, u64, Option<SystemTime>);
 
 impl Worker {
     pub(super) fn new(
@@ -66,8 +91,8 @@ impl Worker {
         slug: &str,
         queue: Receiver<Job>,
     ) -> Self {
-        let state = State::Closed(Closed::at_once(shared.pace.retry_first));
-        Self { shared, path, slug: slug.to_owned(), queue, state }
+        let state = State::Closed(Closed::until(Instant::now()));
+        Self { shared, path, slug: slug.to_owned(), queue, state, fault: None }
     }
 
     pub(super) fn run(mut self) {
@@ -99,7 +124,7 @@ impl Worker {
     fn take(&mut self, job: Job) -> bool {
         match (job, &mut self.state) {
             (Job::Stop, _) => return true,
-            (Job::Nudge, State::Closed(closed)) => closed.hurry(),
+            (Job::Nudge, State::Closed(closed)) => closed.hurry(&self.path),
             (Job::Nudge, State::Served(served)) => served.nudged(Instant::now()),
             (Job::Read(_, reply), State::Closed(closed)) => {
                 // The asker may have gone; so everywhere below.
@@ -127,11 +152,10 @@ impl Worker {
         match &mut self.state {
             State::Closed(closed) if now >= closed.retry_at => self.open(now),
             State::Closed(_) => {}
-            State::Served(served) => {
-                if let Err(lost) = served.turn(now, &self.shared) {
-                    self.lose(lost);
-                }
-            }
+            State::Served(served) => match served.turn(now, &self.shared) {
+                Ok(()) => self.recovered(),
+                Err(lost) => self.lose(lost),
+            },
         }
     }
 
@@ -147,7 +171,7 @@ impl Worker {
                         if let Some(why) = &slow {
                             tracing::warn!(board.slug = self.slug, why, "board is polled slowly");
                         }
-                        tracing::info!(board.slug = self.slug, board.id = start.id.0, "board open");
+                        self.told_open(start.id);
                         self.shared.set_status(&self.path, |status| {
                             status.id = Some(start.id);
                             status.degraded = None;
@@ -168,34 +192,70 @@ impl Worker {
         }
     }
 
+    fn told_open(&mut self, id: BoardId) {
+        // One that breaks again and again is not worth a line each time.
+        if self.fault.as_ref().is_some_and(|fault| fault.kind == Kind::Broken) {
+            tracing::debug!(board.slug = self.slug, board.id = id.0, "board open");
+        } else {
+            self.fault = None;
+            tracing::info!(board.slug = self.slug, board.id = id.0, "board open");
+        }
+    }
+
+    /// A board that has been well for longer than we would have waited is well again.
+    fn recovered(&mut self) {
+        let State::Served(served) = &self.state else { return };
+        if self.fault.take_if(|fault| served.age() > fault.delay).is_some() {
+            tracing::info!(board.slug = self.slug, "board is served again");
+        }
+    }
+
     /// Goes on waiting after an opening that failed.
     fn failed(&mut self, now: Instant, error: &PortError) {
         self.shared.release_file(&self.path);
         let reason = told(error.source.as_ref());
-        let State::Closed(closed) = &mut self.state else {
-            return;
-        };
-        closed.tried_at = now;
-        // Looking for a file costs one stat: no need to look less often with time.
         let waits = matches!(
             error.source.downcast_ref::<StoreError>(),
             Some(StoreError::BoardMissing { .. } | StoreError::BoardEmpty { .. })
         );
-        let delay = if waits { self.shared.pace.retry_first } else { closed.delay };
+        let kind = if waits { Kind::Awaited } else { Kind::Unopened };
+        let (delay, news) = self.faulty(&reason, kind);
+        let State::Closed(closed) = &mut self.state else {
+            return;
+        };
+        closed.tried_at = now;
         closed.retry_at = now + delay;
-        closed.delay = (delay * 2).min(self.shared.pace.retry_most);
-        let news = closed.reason.as_ref() != Some(&reason);
-        if news || !waits {
-            tracing::warn!(
-                board.slug = self.slug,
-                reason = reason.as_str(),
-                retry_in_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                "board is not served"
-            );
-        }
-        if news {
-            closed.reason = Some(reason.clone());
+        closed.unusable = (!waits).then(|| stamp(&self.path));
+        let known = closed.reason.replace(reason.clone());
+        self.tell(&reason, delay, news);
+        if known.as_ref() != Some(&reason) {
             self.shared.degrade(&self.path, reason);
+        }
+    }
+
+    /// Notes what is wrong; answers how long to wait, and whether it is something else than before.
+    fn faulty(&mut self, reason: &Detail, kind: Kind) -> (Duration, bool) {
+        let Pace { retry_first, retry_most, .. } = self.shared.pace;
+        let before = self.fault.as_ref();
+        let news = before.is_none_or(|fault| fault.reason != *reason);
+        let delay = match kind {
+            // Looking for a file costs one stat: no need to look less often with time.
+            Kind::Awaited => retry_first,
+            _ => before.map_or(retry_first, |fault| fault.delay),
+        };
+        let next = if kind == Kind::Awaited { retry_first } else { (delay * 2).min(retry_most) };
+        self.fault = Some(Fault { reason: reason.clone(), delay: next, kind });
+        (delay, news)
+    }
+
+    /// Says what is wrong: a warning when it begins, and a whisper while it lasts.
+    fn tell(&self, reason: &Detail, delay: Duration, news: bool) {
+        let (slug, error) = (self.slug.as_str(), reason.as_str());
+        let retry_after_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        if news {
+            tracing::warn!(board.slug = slug, error, retry_after_ms, "board is not served");
+        } else {
+            tracing::debug!(board.slug = slug, error, retry_after_ms, "board is not served");
         }
     }
 
@@ -203,25 +263,26 @@ impl Worker {
     fn lose(&mut self, lost: Lost) {
         let now = Instant::now();
         let first = self.shared.pace.retry_first;
-        let mut closed = Closed::at_once(first);
+        let mut closed = Closed::until(now);
         match lost {
             // The file is another one: what it is comes out when it is opened, at once. A file
             // that keeps contradicting the ledger is opened less and less often.
-            Lost::Replaced(reason, age) => {
+            Lost::Replaced(reason, served) => {
                 tracing::warn!(
                     board.slug = self.slug,
-                    reason = reason.as_str(),
+                    error = reason.as_str(),
                     "board was replaced"
                 );
-                if age < first {
+                if served < first {
                     closed.retry_at = now + first;
                 }
-                closed.reason = None;
             }
             Lost::Broken(error) => {
                 let reason = told(error.as_ref());
-                tracing::warn!(board.slug = self.slug, reason = reason.as_str(), "board is lost");
-                closed.retry_at = now + first;
+                let (delay, news) = self.faulty(&reason, Kind::Broken);
+                self.tell(&reason, delay, news);
+                closed.retry_at = now + delay;
+                closed.unusable = Some(stamp(&self.path));
                 closed.reason = Some(reason.clone());
                 self.shared.degrade(&self.path, reason);
             }
@@ -235,14 +296,22 @@ impl Worker {
     }
 }
 
+fn stamp(path: &Path) -> Stamp {
+    let found = std::fs::metadata(path).ok();
+    let (len, at) = found.map_or((0, None), |found| (found.len(), found.modified().ok()));
+    (FileId::of(path), len, at)
+}
+
 impl Closed {
-    fn at_once(delay: Duration) -> Self {
-        let now = Instant::now();
-        Self { tried_at: now, retry_at: now, delay, reason: None }
+    fn until(retry_at: Instant) -> Self {
+        Self { tried_at: Instant::now(), retry_at, reason: None, unusable: None }
     }
 
-    fn hurry(&mut self) {
-        self.retry_at = self.retry_at.min(self.tried_at + CALM);
+    /// Something moved: a file that is waited for may be there, one that cannot be used may be mended.
+    fn hurry(&mut self, path: &Path) {
+        if self.unusable.is_none_or(|unusable| unusable != stamp(path)) {
+            self.retry_at = self.retry_at.min(self.tried_at + CALM);
+        }
     }
 
     fn error(&self, operation: &'static str) -> PortError {

@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn a_fault_begins_once_until_it_was_silent_for_a_while() {
         let quiet = Quiet::default();
-        let at = |secs| Timestamp::from_secs(1_000 + secs);
+        let at = |secs: i64| Timestamp::from_secs(1_000 + secs);
         let begins = |fault: &str, secs| quiet.begins(fault.to_owned(), at(secs));
         assert!(begins("one", 0) && begins("two", 0));
         // It lasts for as long as it is met again.

@@ -174,23 +174,20 @@ async fn what_waits_is_shown_with_its_reason_time_and_ids() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_logged_once_and_what_waits_for_it_is_shown() {
+async fn a_server_that_cannot_be_reached_is_a_reason_and_what_waits_for_it_is_shown() {
     let mut world = World::new().await;
     world.server("default", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");
     world.set("wake.busy_wait", "0s");
     let (task, _) = world.cards.asked("Build the report", "sess-abc");
     world.cards.complete(&task, "done once");
     let mut run = Process::run(&world);
-    for _ in 0..2 {
-        run.says("DEBUG kanban_notify::driver::log: session cannot be looked into").await;
-    }
-    let warned = run.log().matches("WARN kanban_notify::driver::log: session cannot").count();
-    assert_eq!(warned, 1, "{}", run.log());
-    let said = printed(&world, &["status"], 0).await;
+    run.says("destination unreachable").await;
+    let said = printed(&world, &["status"], 3).await;
+    assert!(said.contains("channel api_server/default rests: "), "{said}");
     assert!(said.contains("api_server/default sess-abc: 1 planned, due "), "{said}");
     assert!(said.contains("not sent yet") && said.contains("(dead show 1)"), "{said}");
     run.kill().await;
-    // What is due for longer than a busy session explains is a reason.
+    // What is due for longer than a busy session explains is a reason by itself.
     let ledger = diesel::SqliteConnection::establish(world.ledger().to_str().unwrap());
     ledger.unwrap().batch_execute("UPDATE legs SET due_at = due_at - 120000000").unwrap();
     let late = printed(&world, &["status"], 4).await;

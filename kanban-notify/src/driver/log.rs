@@ -119,7 +119,8 @@ pub(super) fn step(input: &Input, names: &mut Names) {
 fn looked<T>(lane: &Lane, result: &Result<T, LookError>, names: &mut Names) {
     let name = lane.name();
     match result {
-        Err(LookError::Unsupported) => {}
+        // A channel that nobody answers on is told of as a whole.
+        Err(LookError::Unsupported | LookError::Unreachable(_)) => {}
         Err(failure) => {
             let error = failure.to_string();
             if names.look_failed(lane) {

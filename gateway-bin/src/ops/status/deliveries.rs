@@ -17,6 +17,8 @@ use kanban_store::{
 use super::{Lane, Paused, Process, Status, Waiting};
 use crate::ops::{counted, subs, time::Moment};
 
+/// So long a channel may be tried after a rest.
+const TRYING: Duration = Duration::from_secs(30);
 /// A delivery that is due goes out within this, unless something is in its way.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -83,8 +85,10 @@ pub(super) fn fill(status: &mut Status, known: Known) {
         .collect();
     status.lanes = known.lanes.into_iter().map(lane).collect();
     status.waiting = waiting(&known.waiting);
-    let now = kanban_store::ledger::now();
-    let resting = known.pauses.into_iter().filter(|pause| pause.until > now);
+    // One whose time is just over is being tried, and rests again if it failed.
+    let trying = i64::try_from(TRYING.as_micros()).unwrap_or(0);
+    let since = kanban_store::ledger::now().saturating_sub(trying);
+    let resting = known.pauses.into_iter().filter(|pause| pause.until > since);
     status.pauses = resting.map(paused).collect();
 }
 

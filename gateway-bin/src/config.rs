@@ -32,6 +32,7 @@ pub use show::{Shown, default_text, mask_url};
 pub use source::Origin;
 
 use problem::Problems;
+pub(crate) use problem::nearest;
 use read::Reader;
 use source::{FILE_VARIABLE, PREFIX, Settings};
 
@@ -315,7 +316,7 @@ fn log(reader: &mut Reader<'_>) -> Log {
     let format = reader.choice("log.format", &formats);
     let level = reader.text("log.level");
     if let Err(error) = crate::telemetry::filter(&level) {
-        reader.wrong("log.level", format!("is malformed: {error:#}"));
+        reader.wrong("log.level", format!("cannot be used: {error:#}"));
     }
     Log { format: format.unwrap_or(LogFormat::Human), level }
 }

@@ -1,10 +1,10 @@
 //! The log: human lines or JSON on standard error, filtered as configured.
 
-use anyhow::Context;
-use tracing::Subscriber;
+use anyhow::{Context, bail};
+use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-use crate::config::{Log, LogFormat};
+use crate::config::{Log, LogFormat, nearest};
 
 /// Starts logging to standard error for the whole process.
 ///
@@ -40,12 +40,31 @@ where
     })
 }
 
+/// The levels by name.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// Reads a filter like `info` or `info,gateway_bin=debug`.
 ///
 /// # Errors
 ///
-/// When a directive is malformed.
+/// When a directive is malformed, or a word that stands alone is no level: it would be taken for the name
+/// of a part of the program, and silence all the others.
 pub fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
+    for directive in directives.split(',').map(str::trim) {
+        let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
+        if directive.is_empty() && !directives.trim().is_empty() {
+            continue;
+        }
+        // A span's fields may hold an equals sign too; those are for the parser to judge.
+        if !level.contains(['[', ']', '{', '}'])
+            && (level.is_empty() || level.parse::<LevelFilter>().is_err())
+        {
+            let hint = nearest(&level.to_lowercase(), LEVELS.into_iter())
+                .map(|meant| format!("; did you mean `{meant}`?"))
+                .unwrap_or_default();
+            bail!("`{level}` is no level: {}{hint}", LEVELS.join(", "));
+        }
+    }
     EnvFilter::builder()
         .parse(directives)
         .with_context(|| format!("`{directives}` is not a log filter"))
@@ -114,5 +133,27 @@ mod tests {
         assert!(logged(LogFormat::Human, "off", false).is_empty());
         assert!(!logged(LogFormat::Human, "warn,gateway_bin=debug", false).is_empty());
         assert!(filter("gateway_bin=loud").is_err());
+    }
+
+    #[test]
+    fn a_mistyped_level_is_refused_with_the_one_that_was_meant() {
+        for (wrong, meant) in [
+            ("wran", Some("warn")),
+            ("Info,kanban_notify=debg", Some("debug")),
+            ("info,tarce", Some("trace")),
+            ("kanban_notify", None),
+            ("", None),
+        ] {
+            let error = filter(wrong).unwrap_err().to_string();
+            assert!(error.contains("off, error, warn, info, debug, trace"), "{wrong}: {error}");
+            let hint = meant.map(|meant| format!("did you mean `{meant}`?"));
+            assert_eq!(error.contains("did you mean"), hint.is_some(), "{wrong}: {error}");
+            assert!(hint.is_none_or(|hint| error.contains(&hint)), "{wrong}: {error}");
+        }
+        for right in
+            ["off", "INFO", "info,", "info,kanban_notify=debug", "info,[claim.send{lane=x}]=debug"]
+        {
+            assert!(filter(right).is_ok(), "{right}");
+        }
     }
 }

@@ -65,7 +65,7 @@ impl Problems {
 }
 
 /// The known name nearest to `name`, if any is near; the same last level elsewhere counts as near.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
     known
         .map(|candidate| {

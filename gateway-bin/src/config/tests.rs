@@ -244,7 +244,7 @@ fn all_faults_are_told_at_once() {
         "config.toml line 11: `wake.kinds` holds `archived`, which nobody is told of",
         "config.toml line 12: `wake.task_session` must be true or false",
         "KANBAN_GATEWAY_OWNER: `owner` must be 1 to 64 of",
-        "KANBAN_GATEWAY_LOG__LEVEL: `log.level` is malformed",
+        "KANBAN_GATEWAY_LOG__LEVEL: `log.level` cannot be used: `",
         "KANBAN_GATEWAY_CONCURRENCY__TOTAL: `concurrency.total` must not be below",
         "the configuration has 13 problems:",
     ] {

@@ -23,7 +23,7 @@ pub(super) enum Command {
         #[arg(long)]
         accept: bool,
     },
-    /// Deliver what is due now, then end; for cron, also beside `run`.
+    /// Deliver what is due now, then end; for cron, also beside `run`. Exit code 3: something is left open.
     Once {
         /// As for `run`.
         #[arg(long)]

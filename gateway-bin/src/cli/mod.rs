@@ -88,13 +88,14 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
         Command::Listen(listen) => runtime()?.block_on(output::listen(listen)),
         Command::Run { accept } => {
             let ctx = context(cli.config, env, true)?;
-            let ended = runtime()?.block_on(serve::run(ctx, accept))?;
-            Ok(output::ended(ended))
+            output::ended(&runtime()?.block_on(serve::run(ctx, accept))?);
+            Ok(ExitCode::SUCCESS)
         }
         Command::Once { accept } => {
             let ctx = context(cli.config, env, true)?;
-            let ended = runtime()?.block_on(serve::once(ctx, accept))?;
-            Ok(output::ended(ended))
+            let left = runtime()?.block_on(serve::once(ctx, accept))?;
+            output::ended(&left);
+            Ok(if left.nothing() { ExitCode::SUCCESS } else { exit::PARTLY.into() })
         }
         command => ask::answer(command, &context(cli.config, env, false)?),
     }

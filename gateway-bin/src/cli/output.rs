@@ -18,6 +18,7 @@ use crate::{
         counted,
         dead::Decision,
         listen::{Heard, Listen},
+        serve::Left,
         status::{Health, Status, Waiting},
     },
 };
@@ -238,14 +239,30 @@ pub(super) async fn listen(args: ListenArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says how a run ended.
-pub(super) fn ended(ended: Ended) -> ExitCode {
-    match ended {
-        Ended::Idle | Ended::Drained => tracing::info!("ended; everything has its outcome"),
-        Ended::Cut { in_flight } => tracing::warn!(
+/// Says how a run ended and what it leaves.
+pub(super) fn ended(left: &Left) {
+    let Left { delivered, dead, waiting, unknown, .. } = *left;
+    if let Ended::Cut { in_flight } = left.ended {
+        tracing::warn!(
             in_flight,
             "ended at the end of the grace time; what was cut is found out at the next start"
-        ),
+        );
     }
-    ExitCode::SUCCESS
+    for (board, error) in &left.boards {
+        tracing::warn!(board.slug = board, error, "nothing is delivered from this board");
+    }
+    if left.nothing() {
+        tracing::info!(delivered, dead, "ended; everything has its outcome");
+    } else {
+        let due_at = left.due_at.map(|at| at.to_string());
+        tracing::warn!(
+            delivered,
+            dead,
+            waiting,
+            due_at,
+            unknown,
+            boards = left.boards.len(),
+            "ended; something is left open, see `kanban-gateway status`"
+        );
+    }
 }

@@ -84,6 +84,15 @@ pub(crate) fn unix_now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// What to do where there is no board at all.
+pub(crate) fn no_board(ctx: &Context) -> String {
+    format!(
+        "there is no board below {}; make one with `kanban-gateway board create NAME`, name one with \
+         `--board` or `boards`, or say where Hermes lives with HERMES_HOME",
+        ctx.config.hermes_home.display()
+    )
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn counted<N>(count: N, noun: &str) -> String
 where

@@ -1,5 +1,6 @@
 //! The commands, one after the other, as a person would give them.
 
+use gateway_adapters::receiver::ReceiverConfig;
 use serde_json::Value;
 
 use crate::{
@@ -153,7 +154,7 @@ async fn once_does_what_is_due_before_it_ends_however_often_it_is_called() {
     let empty = World::new().await;
     std::fs::remove_dir_all(empty.hermes()).unwrap();
     let none = printed(&empty, &["once"], 1).await;
-    assert!(none.contains("kanban-gateway board list"), "{none}");
+    assert!(none.contains("kanban-gateway board create") && none.contains("--board"), "{none}");
 }
 
 #[tokio::test]
@@ -187,4 +188,38 @@ async fn the_demo_shows_that_nothing_is_lost_and_nothing_doubled() {
     for part in ["SIGKILL", "nothing lost, nothing doubled", "On your own boards"] {
         assert!(shown.contains(part), "{part:?} is missing in {shown}");
     }
+}
+
+#[tokio::test]
+async fn once_says_what_it_leaves_open() {
+    let mut world = World::with(ReceiverConfig {
+        script: "200,500".parse().unwrap(),
+        ..ReceiverConfig::default()
+    })
+    .await;
+    world.set("backoff.first", "1h");
+    world.set("backoff.longest", "1h");
+    world.set("concurrency.per_channel", "1");
+    for session in ["sess-a", "sess-b", ""] {
+        let (task, _) = world.cards.asked("Build the report", session);
+        world.cards.complete(&task, "done once");
+    }
+    let left = printed(&world, &["once"], 3).await;
+    assert!(!left.contains("everything has its outcome"), "{left}");
+    for part in ["delivered=1", "dead=1", "waiting=1", "due_at=", "unknown=0", "is left open"] {
+        assert!(left.contains(part), "{part:?} is missing in:\n{left}");
+    }
+    // A board that cannot be delivered from is left open as a whole.
+    let mut bad = World::new().await;
+    std::fs::write(bad.board("ops").path(), [7_u8; 9_000]).unwrap();
+    let said = printed(&bad, &["once"], 3).await;
+    assert!(said.contains("nothing is delivered from this board"), "{said}");
+    assert!(said.contains("ops") && said.contains("boards=1"), "{said}");
+    std::fs::remove_dir_all(bad.hermes().join("kanban")).unwrap();
+    assert!(printed(&bad, &["once"], 0).await.contains("everything has its outcome"));
+    bad.server("default", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");
+    let (task, _) = bad.cards.asked("Build the report", "sess-abc");
+    bad.cards.complete(&task, "done once");
+    let waits = printed(&bad, &["once"], 3).await;
+    assert!(waits.contains("waiting=1") && waits.contains("unreachable"), "{waits}");
 }

@@ -42,6 +42,9 @@ const KEEP_OUTCOMES: Duration = Duration::from_secs(30 * 86_400);
 /// How long the bytes of a claim are kept once it is over.
 const KEEP_BODIES: Duration = Duration::from_secs(86_400);
 
+/// The platforms that this build has a channel for.
+pub(crate) const PLATFORMS: [&str; 2] = ["api_server", "console"];
+
 /// Everything the driver needs.
 pub(crate) struct Parts {
     pub(crate) changes: WatchedChanges,

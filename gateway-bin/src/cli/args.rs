@@ -301,7 +301,7 @@ pub(super) struct Json {
 pub(super) struct TargetArgs {
     /// The task.
     pub(super) task: String,
-    /// The platform, such as `api_server` or `console`.
+    /// The platform; this build serves `api_server` and `console`.
     pub(super) platform: String,
     /// The chat, or the raw session id.
     pub(super) chat: String,

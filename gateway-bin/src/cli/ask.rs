@@ -119,6 +119,9 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
                 "{}",
                 if added.new { "Subscribed." } else { "That subscription is there already." }
             );
+            for warning in &added.warnings {
+                eprintln!("warning: {warning}");
+            }
         }
         SubCommand::Adopt { board, platform, task } => {
             if platform.is_none() && task.is_none() {

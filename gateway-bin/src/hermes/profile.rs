@@ -91,18 +91,25 @@ fn multiplex(files: &Files, variables: Variables<'_>) -> bool {
         .unwrap_or(false)
 }
 
+/// Platforms by the variables that hold their credentials.
+#[rustfmt::skip]
+const CREDENTIALS: [(&str, &str); 18] = [
+    ("telegram", "TELEGRAM_BOT_TOKEN"), ("discord", "DISCORD_BOT_TOKEN"), ("slack", "SLACK_BOT_TOKEN"),
+    ("whatsapp_cloud", "WHATSAPP_CLOUD_ACCESS_TOKEN"), ("signal", "SIGNAL_HTTP_URL"),
+    ("mattermost", "MATTERMOST_TOKEN"), ("matrix", "MATRIX_ACCESS_TOKEN"), ("matrix", "MATRIX_PASSWORD"),
+    ("homeassistant", "HASS_TOKEN"), ("email", "EMAIL_ADDRESS"), ("sms", "TWILIO_ACCOUNT_SID"),
+    ("dingtalk", "DINGTALK_CLIENT_ID"), ("feishu", "FEISHU_APP_ID"), ("wecom", "WECOM_BOT_ID"),
+    ("ntfy", "NTFY_TOPIC"), ("line", "LINE_CHANNEL_ACCESS_TOKEN"), ("teams", "TEAMS_CLIENT_ID"),
+    (API_SERVER, "API_SERVER_KEY"),
+];
+
+/// The names of platforms that Hermes is known to have.
+pub fn platform_names() -> impl Iterator<Item = &'static str> {
+    CREDENTIALS.into_iter().map(|(name, _)| name)
+}
+
 /// Platforms that are switched on in the file, or by the variables that hold their credentials.
 fn platforms(files: &Files, variables: Variables<'_>) -> BTreeSet<String> {
-    #[rustfmt::skip]
-    const CREDENTIALS: [(&str, &str); 18] = [
-        ("telegram", "TELEGRAM_BOT_TOKEN"), ("discord", "DISCORD_BOT_TOKEN"), ("slack", "SLACK_BOT_TOKEN"),
-        ("whatsapp_cloud", "WHATSAPP_CLOUD_ACCESS_TOKEN"), ("signal", "SIGNAL_HTTP_URL"),
-        ("mattermost", "MATTERMOST_TOKEN"), ("matrix", "MATRIX_ACCESS_TOKEN"), ("matrix", "MATRIX_PASSWORD"),
-        ("homeassistant", "HASS_TOKEN"), ("email", "EMAIL_ADDRESS"), ("sms", "TWILIO_ACCOUNT_SID"),
-        ("dingtalk", "DINGTALK_CLIENT_ID"), ("feishu", "FEISHU_APP_ID"), ("wecom", "WECOM_BOT_ID"),
-        ("ntfy", "NTFY_TOPIC"), ("line", "LINE_CHANNEL_ACCESS_TOKEN"), ("teams", "TEAMS_CLIENT_ID"),
-        (API_SERVER, "API_SERVER_KEY"),
-    ];
     let in_file = platform_maps(files)
         .filter_map(Value::as_object)
         .flat_map(serde_json::Map::keys)

@@ -93,6 +93,17 @@ pub(crate) fn no_board(ctx: &Context) -> String {
     )
 }
 
+/// A store's error with the next step, where the board's name is part of it.
+pub(crate) fn on_board(error: StoreError, slug: &str) -> String {
+    match error {
+        StoreError::UnknownTask { task } => format!(
+            "there is no task {task} on board `{slug}`; see `kanban-gateway events --board {slug}`, or name \
+             another board with --board"
+        ),
+        error => format!("{:#}", anyhow::Error::from(error)),
+    }
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn counted<N>(count: N, noun: &str) -> String
 where

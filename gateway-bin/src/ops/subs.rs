@@ -22,6 +22,7 @@ use kanban_store::{
 use serde::Serialize;
 
 use super::{Context, unix_now};
+use crate::config::nearest;
 
 /// How many rows are read at a time.
 const PAGE: usize = 1_000;
@@ -78,6 +79,8 @@ pub struct Added {
     pub thread: String,
     /// Whether the thread was taken from another row of the same task and chat (field report 27).
     pub inherited: bool,
+    /// Why nothing may come of it, in words for people.
+    pub warnings: Vec<String>,
 }
 
 /// Who serves a row.
@@ -144,7 +147,7 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
     if platform.is_empty() {
         bail!("the platform is empty; name one, such as `console` or `api_server`");
     }
-    let (_, mut board) = ctx.board(board)?;
+    let (found, mut board) = ctx.board(board)?;
     let same = rows(&mut board)?.into_iter().find(|row| {
         row.key.task == target.task
             && row.key.platform.trim().to_lowercase() == platform
@@ -168,8 +171,40 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
         owner: Some(ctx.config.owner.clone()),
         mode: None,
     };
-    let new = write::subscribe(&mut board, &new, unix_now())?;
-    Ok(Added { new, thread, inherited })
+    let key = new.key.clone();
+    let new = write::subscribe(&mut board, &new, unix_now())
+        .map_err(|error| anyhow::anyhow!("{}", super::on_board(error, &found.slug)))?;
+    let warnings = warnings(ctx, &mut board, &key)?;
+    Ok(Added { new, thread, inherited, warnings })
+}
+
+/// What keeps a subscription from being told of anything.
+fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    let has_mode = board.features().delivery_mode;
+    let row = rows(board)?.into_iter().find(|row| row.key == *key);
+    if let Some(row) = row {
+        let (reach, why) = reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
+        if reach != Reach::Served {
+            let platform = row.key.platform.trim().to_lowercase();
+            let built = crate::wiring::PLATFORMS;
+            let known = || built.into_iter().chain(crate::hermes::platform_names());
+            let hint = nearest(&platform, known())
+                .filter(|meant| *meant != platform)
+                .map(|meant| format!("; did you mean `{meant}`?"))
+                .unwrap_or_default();
+            let built = built.map(|name| format!("`{name}`")).join(" and ");
+            warnings.push(format!(
+                "nobody serves it as things are: {why} (this build serves {built}){hint}"
+            ));
+        }
+    }
+    let status = board.task(&key.task)?.map(|task| task.status).unwrap_or_default();
+    if ["done", "archived"].contains(&status.as_str()) {
+        warnings
+            .push(format!("task {} is {status}: only what happens from now on is told", key.task));
+    }
+    Ok(warnings)
 }
 
 /// Removes a row; false when there was none.

@@ -1,8 +1,9 @@
 //! Tasks: what Hermes' own commands would write.
 
+use anyhow::anyhow;
 use kanban_store::write::{self, Blocked, Completion, NewTask};
 
-use super::{Context, unix_now};
+use super::{Context, on_board, unix_now};
 
 /// Makes a task; answers with its id.
 pub fn create(
@@ -33,8 +34,10 @@ pub fn complete(
     result: Option<String>,
     summary: Option<String>,
 ) -> anyhow::Result<i64> {
-    let (_, mut board) = ctx.board(board)?;
-    Ok(write::complete(&mut board, task, &Completion { result, summary }, unix_now())?)
+    let (found, mut board) = ctx.board(board)?;
+    let completion = Completion { result, summary };
+    write::complete(&mut board, task, &completion, unix_now())
+        .map_err(|error| anyhow!("{}", on_board(error, &found.slug)))
 }
 
 /// Blocks a task; answers in words with what became of it.
@@ -45,8 +48,10 @@ pub fn block(
     reason: Option<&str>,
     kind: Option<&str>,
 ) -> anyhow::Result<String> {
-    let (_, mut board) = ctx.board(board)?;
-    Ok(match write::block(&mut board, task, reason, kind, unix_now())? {
+    let (found, mut board) = ctx.board(board)?;
+    let blocked = write::block(&mut board, task, reason, kind, unix_now())
+        .map_err(|error| anyhow!("{}", on_board(error, &found.slug)))?;
+    Ok(match blocked {
         Blocked::Blocked(_) => format!("{task} is blocked"),
         Blocked::Loop(_) => {
             format!("{task} was blocked for the same reason again and is in triage")

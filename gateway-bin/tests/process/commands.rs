@@ -223,3 +223,35 @@ async fn once_says_what_it_leaves_open() {
     let waits = printed(&bad, &["once"], 3).await;
     assert!(waits.contains("waiting=1") && waits.contains("unreachable"), "{waits}");
 }
+
+#[tokio::test]
+async fn a_subscription_that_nobody_serves_is_made_and_says_so() {
+    let mut world = World::new().await;
+    world.set("console.enabled", "true");
+    let task = world.cards.task("Build the report");
+    let add = async |platform: &str, chat: &str| {
+        printed(&world, &["sub", "add", &task, platform, chat], 0).await
+    };
+    for (platform, parts) in [
+        ("telgram", &["no channel is configured", "did you mean `telegram`?"][..]),
+        ("telegram", &["no channel is configured", "`api_server` and `console`"]),
+        ("consol", &["did you mean `console`?"]),
+    ] {
+        let said = add(platform, "room").await;
+        assert!(said.starts_with("Subscribed.\n"), "{said}");
+        for part in parts {
+            assert!(said.contains(part), "{platform}: {part:?} is missing in:\n{said}");
+        }
+    }
+    assert_eq!(add("console", "room").await, "Subscribed.\n");
+    world.cards.complete(&task, "done once");
+    assert!(add("console", "late").await.contains("is done: only what happens from now on"));
+    let servers =
+        format!("[[api_server]]\nprofile = \"work\"\nurl = \"{}\"\n", world.receiver.url());
+    let file = world.folder().join("other.toml");
+    std::fs::write(&file, servers + "key = \"a-key-of-nobody-0123456789\"\n").unwrap();
+    let mut other = command(&world, &["sub", "add", &task, "api_server", "sess-abc"]);
+    other.env("KANBAN_GATEWAY_CONFIG", &file).env_remove("KANBAN_GATEWAY_API_SERVER");
+    let said = String::from_utf8(other.output().await.unwrap().stderr).unwrap();
+    assert!(said.contains("the row's profile has no API server"), "{said}");
+}

@@ -52,8 +52,8 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The ledger cannot be used.
-    #[error("the ledger cannot be opened")]
-    Ledger(#[source] kanban_store::StoreError),
+    #[error("the ledger {} cannot be used", .0.display())]
+    Ledger(std::path::PathBuf, #[source] kanban_store::StoreError),
     /// A channel cannot be made from its configuration.
     #[error("a channel cannot be set up")]
     Channel(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -80,7 +80,10 @@ pub(crate) fn join(
     if watch.hermes().is_profile(&config.owner) {
         return Err(StartError::OwnerIsProfile(config.owner));
     }
-    let ledger = Arc::new(LedgerPort::open(&config.ledger).map_err(StartError::Ledger)?);
+    let ledger = Arc::new(
+        LedgerPort::open(&config.ledger)
+            .map_err(|error| StartError::Ledger(config.ledger.clone(), error))?,
+    );
     for migration in ledger.migrated() {
         tracing::info!(migration, "ledger migrated");
     }

@@ -177,6 +177,31 @@ pub enum StoreError {
         /// Why, and what to do.
         reason: String,
     },
+    /// The ledger is no database, or a damaged one.
+    #[error(
+        "the ledger {} is damaged; move it and the files beside it away and start anew: that costs the \
+         history of outcomes, and repeats nothing",
+        path.display()
+    )]
+    LedgerDamaged {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: Box<Self>,
+    },
+    /// The ledger does not let us write.
+    #[error(
+        "the ledger {} cannot be written; make the file and its folder writable for this user",
+        path.display()
+    )]
+    LedgerReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: Box<Self>,
+    },
     /// No connection to the ledger.
     #[error("cannot open the ledger {}", path.display())]
     LedgerConnect {
@@ -235,6 +260,29 @@ impl StoreError {
             | Self::CheckpointBoard { source }
             | Self::PrepareBoard { source, .. } => is_busy(source),
             _ => false,
+        }
+    }
+}
+
+#[cfg(feature = "ledger")]
+impl StoreError {
+    /// The same, with the ledger's path and what to do where SQLite's words say what is wrong with it.
+    pub(crate) fn of_ledger(self, path: &std::path::Path) -> Self {
+        use crate::trouble::Trouble;
+
+        let mut cause: Option<&dyn std::error::Error> = Some(&self);
+        let mut found = Trouble::Other;
+        while let Some(error) = cause {
+            if found == Trouble::Other {
+                found = Trouble::of(&error.to_string());
+            }
+            cause = error.source();
+        }
+        let (path, source) = (path.to_owned(), Box::new(self));
+        match found {
+            Trouble::Unreadable => Self::LedgerDamaged { path, source },
+            Trouble::ReadOnly => Self::LedgerReadOnly { path, source },
+            Trouble::Busy | Trouble::Other => *source,
         }
     }
 }

@@ -7,6 +7,8 @@ pub mod error;
 pub mod ledger;
 #[cfg(feature = "notify-ports")]
 pub mod ports;
+#[cfg(any(feature = "board", feature = "ledger"))]
+mod trouble;
 #[cfg(feature = "write")]
 pub mod write;
 

@@ -1,7 +1,10 @@
 //! Whose row is it, through the whole stack: adoption and release, others' rows, profiles (laws O1 to O6).
 
 use gateway_adapters::receiver::{Receiver, ReceiverConfig};
-use gateway_bin::{Gateway, Options, StartError, ops::subs};
+use gateway_bin::{
+    Gateway, Options, StartError,
+    ops::subs::{self, Wanted},
+};
 use kanban_store::ledger::operator::SubscriptionFilter;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -52,7 +55,7 @@ async fn o2_rows_without_an_owner_are_stamped_and_release_gives_their_owners_bac
         assert!(copy.adopted && copy.previous_owner.as_deref() == owner, "{copy:?}");
     }
 
-    let released = subs::release(&world.context(), |_| true).unwrap();
+    let released = subs::release(&world.context(), &Wanted::default()).unwrap();
     assert!(released.len() == 3 && released.iter().all(|(_, won)| *won), "{released:?}");
     world.cards.complete(&task, "nobody hears of it");
     let (later, row) = world.cards.asked("Build the next report", "sess-later");

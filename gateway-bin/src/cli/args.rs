@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, builder::NonEmptyStringValueParser};
+
+use crate::ops::listen;
 
 /// Delivers what happens on Hermes kanban boards: wakes the agent session that asked, tells people.
 #[derive(Debug, Parser)]
@@ -236,7 +238,6 @@ pub(super) enum DeadCommand {
     /// Try again.
     Retry {
         /// Their ids; or --all.
-        #[arg(required_unless_present = "all")]
         ids: Vec<i64>,
         /// Every dead letter.
         #[arg(long, conflicts_with = "ids")]
@@ -317,10 +318,10 @@ pub(super) struct Listen {
     #[arg(long, default_value = "127.0.0.1:8642", value_name = "ADDRESS")]
     pub(super) addr: SocketAddr,
     /// The key that clients have to send; not a real one, it is seen by everybody on this machine.
-    #[arg(long, default_value = "listen-key-0123456789")]
+    #[arg(long, default_value = "listen-key-0123456789", value_parser = NonEmptyStringValueParser::new())]
     pub(super) key: String,
     /// Statuses for the wakes to come: `500,429:2,200` is 500 once, 429 twice, then 200 for ever.
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = listen::checked_script)]
     pub(super) status: Option<String>,
     /// How long each turn takes, such as `3s`.
     #[arg(long, value_name = "SPAN", value_parser = span)]

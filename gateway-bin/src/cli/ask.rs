@@ -14,10 +14,10 @@ use super::{
     output::{self, print_json, table},
 };
 use crate::ops::{
-    Context, boards,
+    Context, Unusable, boards,
     dead::{self, Selection},
     events, ledger, status,
-    subs::{self, Target},
+    subs::{self, Target, Wanted},
     tasks, unix_now,
 };
 
@@ -57,7 +57,11 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
                     ]
                 });
             }
-            output::decisions(&done, "sent again", json.json)
+            if done.is_empty() && !json.json {
+                say!("Nothing matches: nothing of that has been sent or has ended yet.");
+                return Ok(ExitCode::SUCCESS);
+            }
+            output::decisions(&done, sent_again(ctx)?, json.json)
         }
         Command::Ledger { command: LedgerCommand::Migrate } => {
             let ran = ledger::migrate(ctx)?;
@@ -124,23 +128,26 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
             }
         }
         SubCommand::Adopt { board, platform, task } => {
-            if platform.is_none() && task.is_none() {
-                bail!("say which rows: --platform or --task");
+            let wanted = Wanted { platform, task };
+            if wanted.is_all() {
+                bail!(Unusable("say which rows: --platform or --task".to_owned()));
             }
-            let count = subs::adopt(ctx, board.board.as_deref(), |row| {
-                platform.as_ref().is_none_or(|wanted| row.key.platform.eq_ignore_ascii_case(wanted))
-                    && task.as_ref().is_none_or(|wanted| row.key.task == *wanted)
-            })?;
-            say!("{count} adopted.");
+            let count = subs::adopt(ctx, board.board.as_deref(), &wanted)?;
+            say!(
+                "{}",
+                if count == 0 {
+                    "0 adopted: they are ours already.".to_owned()
+                } else {
+                    format!("{count} adopted.")
+                }
+            );
         }
         SubCommand::Release { platform, task, all } => {
-            if platform.is_none() && task.is_none() && !all {
-                bail!("say which rows: --platform, --task or --all");
+            let wanted = Wanted { platform, task };
+            if wanted.is_all() && !all {
+                bail!(Unusable("say which rows: --platform, --task or --all".to_owned()));
             }
-            let done = subs::release(ctx, |copy| {
-                platform.as_ref().is_none_or(|wanted| copy.platform.eq_ignore_ascii_case(wanted))
-                    && task.as_ref().is_none_or(|wanted| copy.task == *wanted)
-            })?;
+            let done = subs::release(ctx, &wanted)?;
             for (copy, _) in done.iter().filter(|(_, won)| !won) {
                 say!(
                     "{} {}: its owner was changed meanwhile and is left as it is.",
@@ -148,7 +155,10 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
                     copy.chat
                 );
             }
-            say!("{} released.", done.len());
+            match done.len() {
+                0 => say!("0 released: no row is adopted."),
+                count => say!("{count} released."),
+            }
         }
         SubCommand::Remove { board, target } => {
             let removed = subs::remove(ctx, board.board.as_deref(), &target.into())?;
@@ -214,13 +224,27 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
             })
         }
         DeadCommand::Show { id } => print_json(&dead::show(ctx, id)?),
-        DeadCommand::Retry { ids, .. } => {
-            output::decisions(&dead::retry(ctx, &ids)?, "to be tried again", false)
+        DeadCommand::Retry { ids, all } => {
+            if ids.is_empty() && !all {
+                let text =
+                    "name deliveries by their ids (`kanban-gateway dead list`), or take --all";
+                bail!(Unusable(text.to_owned()));
+            }
+            output::decisions(&dead::retry(ctx, &ids)?, sent_again(ctx)?, false)
         }
         DeadCommand::Drop { ids } => {
             output::decisions(&dead::discard(ctx, &ids)?, "dropped", false)
         }
     }
+}
+
+/// What becomes of deliveries that were planned anew.
+fn sent_again(ctx: &Context) -> anyhow::Result<&'static str> {
+    Ok(if status::is_delivering(ctx)? {
+        "to be sent again"
+    } else {
+        "planned; sent when `kanban-gateway run` or `once` runs, and no process delivers now"
+    })
 }
 
 fn list<T: Serialize>(

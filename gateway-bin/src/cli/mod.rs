@@ -16,7 +16,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::{
     config::{self, ConfigError, Env, Loaded},
-    ops::{Context, demo, serve},
+    ops::{Context, Unusable, demo, serve},
     telemetry,
 };
 use args::{Cli, Command, ConfigCommand};
@@ -47,6 +47,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
             eprintln!("kanban-gateway: {error}");
             ExitCode::from(exit::USAGE)
         }
+        Err(error) if error.is::<Unusable>() => {
+            eprintln!("kanban-gateway: {error}; see `kanban-gateway help`");
+            ExitCode::from(exit::USAGE)
+        }
         Err(error) => {
             eprintln!("kanban-gateway: {error:#}");
             ExitCode::FAILURE
@@ -70,6 +74,11 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             let loaded = config::load(cli.config.as_deref(), &env)?;
             for warning in &loaded.warnings {
                 eprintln!("warning: {warning}");
+            }
+            if let Some(missing) =
+                crate::hermes::HermesHome::resolve(&loaded.config.hermes_home, &env).missing()
+            {
+                eprintln!("warning: {missing}");
             }
             match &loaded.file {
                 Some(file) => say!("{} is good.", file.display()),

@@ -59,6 +59,13 @@ impl HermesHome {
         Self { active: profile_name(home, &root), home: home.to_owned(), root, kanban_home }
     }
 
+    /// Says so when there is no such folder: then nothing of a Hermes is found.
+    pub fn missing(&self) -> Option<String> {
+        let home = self.home.display();
+        (!self.home.is_dir())
+            .then(|| format!("there is no Hermes home at {home} (HERMES_HOME, or `hermes_home`)"))
+    }
+
     /// The file that the gateway with the dispatcher keeps locked. Only ever to be looked up in
     /// `/proc/locks` (law O4).
     pub fn dispatcher_lock(&self) -> PathBuf {

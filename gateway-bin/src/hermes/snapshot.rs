@@ -67,16 +67,14 @@ impl Hermes {
 
     /// What people should know: files that cannot be read, servers that will not start.
     pub fn problems(&self) -> Vec<String> {
-        self.profiles
-            .iter()
-            .flat_map(|profile| {
-                let server = match &profile.server {
-                    Server::Unusable(reason) => Some(reason.clone()),
-                    Server::Ready(_) | Server::Off => None,
-                };
-                profile.problems.iter().cloned().chain(server)
-            })
-            .collect()
+        let profiles = self.profiles.iter().flat_map(|profile| {
+            let server = match &profile.server {
+                Server::Unusable(reason) => Some(reason.clone()),
+                Server::Ready(_) | Server::Off => None,
+            };
+            profile.problems.iter().cloned().chain(server)
+        });
+        self.home.missing().into_iter().chain(profiles).collect()
     }
 
     /// The domain's view. What a notifier may serve counts as served until it is known not to be.

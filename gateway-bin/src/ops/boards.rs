@@ -6,7 +6,7 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-use super::{Context, unix_now};
+use super::{Context, on_board, unix_now};
 
 /// A board in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +41,7 @@ pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
 /// Makes a board that Hermes can open; answers with its file.
 pub fn create(ctx: &Context, slug: &str, name: Option<&str>) -> anyhow::Result<String> {
     let homes = Homes::find(&|name| ctx.variable(name))?;
-    let path = write::create_named_board(&homes, slug, name, unix_now())?;
+    let path = write::create_named_board(&homes, slug, name, unix_now())
+        .map_err(|error| on_board(error, slug))?;
     Ok(path.display().to_string())
 }

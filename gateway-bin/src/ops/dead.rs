@@ -1,11 +1,13 @@
 //! Dead letters and replays: the operator's hand on what ended (law D11).
 
 use anyhow::{Context as _, bail};
-use kanban_store::ledger::operator::{DeadDetail, DeadLeg, Operator, ReplayFilter};
+use kanban_store::ledger::operator::{
+    DeadDetail, DeadLeg, Operator, ReplayFilter, SubscriptionFilter,
+};
 
 pub use kanban_store::ledger::operator::Decision;
 
-use super::Context;
+use super::{Context, Unusable};
 
 /// Which ended deliveries a replay takes.
 #[derive(Clone, Debug, Default)]
@@ -63,12 +65,43 @@ pub fn replay(
         since: selection.since.map(|since| since.saturating_mul(1_000_000)),
     };
     if selection.task.is_none() && selection.subscription.is_none() && selection.since.is_none() {
-        bail!("say what to replay: --task, --subscription or --since");
+        bail!(Unusable("say what to replay: --task, --subscription or --since".to_owned()));
     }
     let mut ledger = ledger(ctx)?;
+    known(&mut ledger, selection)?;
     let found = ledger.replay_preview(&filter)?;
     let done = if preview { Vec::new() } else { ledger.replay(&filter)? };
     Ok((found, done))
+}
+
+/// Names that the ledger has never heard match nothing, and more likely are mistaken.
+fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<()> {
+    if let Some(slug) = &selection.board {
+        let boards: Vec<String> =
+            ledger.boards_list()?.into_iter().map(|board| board.slug).collect();
+        if !boards.contains(slug) {
+            bail!(
+                "nothing matches: the ledger knows no board `{slug}`, only: {}",
+                boards.join(", ")
+            );
+        }
+    }
+    let copies = ledger.subscription_list(&SubscriptionFilter::default())?;
+    if let Some(task) = &selection.task
+        && !copies.iter().any(|copy| copy.task == *task)
+    {
+        bail!(
+            "nothing matches: no subscription to task {task} was served; see `kanban-gateway sub list`"
+        );
+    }
+    if let Some(id) = selection.subscription
+        && !copies.iter().any(|copy| copy.id == id)
+    {
+        bail!(
+            "nothing matches: there is no subscription {id}; ids are in `kanban-gateway sub list`"
+        );
+    }
+    Ok(())
 }
 
 fn ledger(ctx: &Context) -> anyhow::Result<Operator> {

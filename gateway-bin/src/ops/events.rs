@@ -1,5 +1,6 @@
 //! Events of a board, as they were written.
 
+use kanban_store::StoreError;
 use serde::Serialize;
 
 use super::Context;
@@ -29,7 +30,14 @@ pub fn list(
     after: i64,
     limit: usize,
 ) -> anyhow::Result<Vec<EventLine>> {
-    let (_, mut board) = ctx.board(board)?;
+    let (found, mut board) = ctx.board(board)?;
+    if let Some(task) = task
+        && board.task(task)?.is_none()
+        && board.events(Some(task), 0, 1)?.is_empty()
+    {
+        let task = task.to_owned();
+        return Err(super::on_board(StoreError::UnknownTask { task }, &found.slug));
+    }
     let events = board.events(task, after, limit)?;
     Ok(events
         .into_iter()

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use anyhow::Context as _;
 use gateway_adapters::receiver::{How, Receiver, ReceiverConfig, ReceiverEvent, Script, Scripted};
 use secrecy::SecretString;
 use serde::Serialize;
@@ -53,6 +54,12 @@ pub enum Heard {
     },
 }
 
+/// Says what is wrong with a script before anything listens.
+pub fn checked_script(text: &str) -> anyhow::Result<String> {
+    text.parse::<Script>()?;
+    Ok(text.to_owned())
+}
+
 impl Listen {
     /// Starts to listen.
     pub async fn start(self) -> anyhow::Result<Listening> {
@@ -68,7 +75,10 @@ impl Listen {
             delay: self.delay,
             ..ReceiverConfig::default()
         })
-        .await?;
+        .await
+        .with_context(|| {
+            format!("cannot listen on {}; name another address with --addr", self.addr)
+        })?;
         let events = receiver.events();
         Ok(Listening { receiver, events })
     }

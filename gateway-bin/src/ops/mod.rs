@@ -14,7 +14,7 @@ pub mod time;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use kanban_store::{
     StoreError,
     board::{
@@ -42,14 +42,23 @@ impl Context {
     /// The board that `slug` names, or the current one.
     pub(crate) fn board(&self, slug: Option<&str>) -> anyhow::Result<(BoardPath, Board)> {
         let found = discovery::resolve(&|name| self.variable(name), slug).map_err(|error| {
-            let next = match error {
-                StoreError::UnknownBoard { .. } => "; see `kanban-gateway board list`",
-                _ => "",
-            };
-            anyhow::anyhow!("{error}{next}")
+            match usage(error) {
+                Ok(unusable) => unusable,
+                Err(error @ StoreError::UnknownBoard { .. }) => {
+                    anyhow!("{error}; see `kanban-gateway board list`")
+                }
+                Err(error) => error.into(),
+            }
         })?;
-        let board = Board::open(&found.path)
-            .with_context(|| format!("board `{}` cannot be opened", found.slug))?;
+        let board = Board::open(&found.path).map_err(|error| match error {
+            StoreError::BoardMissing { .. } if slug.is_none() => anyhow!(no_board(self)),
+            StoreError::BoardMissing { .. } => anyhow!(
+                "{error}; make it with `kanban-gateway board create {}`, or see `kanban-gateway board list`",
+                found.slug
+            ),
+            error => anyhow::Error::from(error)
+                .context(format!("board `{}` cannot be opened", found.slug)),
+        })?;
         Ok((found, board))
     }
 
@@ -84,6 +93,21 @@ pub(crate) fn unix_now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// A value on the command line that cannot be used, with what would be right.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(pub String);
+
+/// The store's word on a value that was given, as such; other errors come back.
+pub(crate) fn usage(error: StoreError) -> Result<anyhow::Error, StoreError> {
+    match error {
+        StoreError::BadSlug { .. } | StoreError::EmptyTitle => {
+            Ok(Unusable(error.to_string()).into())
+        }
+        error => Err(error),
+    }
+}
+
 /// What to do where there is no board at all.
 pub(crate) fn no_board(ctx: &Context) -> String {
     format!(
@@ -94,13 +118,14 @@ pub(crate) fn no_board(ctx: &Context) -> String {
 }
 
 /// A store's error with the next step, where the board's name is part of it.
-pub(crate) fn on_board(error: StoreError, slug: &str) -> String {
-    match error {
-        StoreError::UnknownTask { task } => format!(
+pub(crate) fn on_board(error: StoreError, slug: &str) -> anyhow::Error {
+    match usage(error) {
+        Ok(unusable) => unusable,
+        Err(StoreError::UnknownTask { task }) => anyhow!(
             "there is no task {task} on board `{slug}`; see `kanban-gateway events --board {slug}`, or name \
              another board with --board"
         ),
-        error => format!("{:#}", anyhow::Error::from(error)),
+        Err(error) => error.into(),
     }
 }
 

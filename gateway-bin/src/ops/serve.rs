@@ -107,7 +107,9 @@ fn left(ctx: &Context, before: &Counts, ended: Ended) -> Left {
         dead: since("parked") + since("expired"),
         waiting: status.waiting.iter().map(|group| group.ids.len()).sum(),
         due_at: status.waiting.iter().map(|group| group.due_at).min(),
-        unknown: of(&status.legs, "unknown") + of(&status.legs, "intended"),
+        // What is under way in another process is that one's to see through.
+        unknown: of(&status.legs, "unknown")
+            + if status.instances.is_empty() { of(&status.legs, "intended") } else { 0 },
         boards: status
             .boards
             .into_iter()

@@ -206,6 +206,12 @@ pub fn status(ctx: &Context) -> Status {
     status
 }
 
+/// Whether a process is alive that delivers.
+pub fn is_delivering(ctx: &Context) -> anyhow::Result<bool> {
+    let Some(mut ledger) = ctx.ledger()? else { return Ok(false) };
+    Ok(ledger.instances()?.iter().any(|instance| deliveries::is_alive(instance.pid)))
+}
+
 fn unserved(subs: &[subs::SubLine]) -> Vec<Unserved> {
     let mut counts: BTreeMap<(&str, &str, &str, bool), usize> = BTreeMap::new();
     for sub in subs {

@@ -21,7 +21,7 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-use super::{Context, unix_now};
+use super::{Context, Unusable, unix_now};
 use crate::config::nearest;
 
 /// How many rows are read at a time.
@@ -103,6 +103,35 @@ pub struct Listing {
     pub failed: Vec<(String, String)>,
 }
 
+/// Which rows an operator means; what is `None` does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Of this platform.
+    pub platform: Option<String>,
+    /// Of this task.
+    pub task: Option<String>,
+}
+
+impl Wanted {
+    /// Whether every row is meant.
+    pub fn is_all(&self) -> bool {
+        self.platform.is_none() && self.task.is_none()
+    }
+
+    fn names(&self, task: &str, platform: &str) -> bool {
+        self.platform.as_ref().is_none_or(|wanted| platform.trim().eq_ignore_ascii_case(wanted))
+            && self.task.as_ref().is_none_or(|wanted| task == wanted)
+    }
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let platform = self.platform.iter().map(|name| format!("of platform `{name}`"));
+        let task = self.task.iter().map(|name| format!("of task `{name}`"));
+        f.write_str(&platform.chain(task).collect::<Vec<_>>().join(" "))
+    }
+}
+
 /// Every subscription of one board, or of all. Of all boards, those that cannot be read are named.
 pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
     let world = world(ctx)?;
@@ -142,10 +171,11 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
         target.chat.trim().is_empty().then_some("the chat is empty")
     };
     if let Some(fault) = fault {
-        bail!("nobody can be reached there: {fault}");
+        bail!(Unusable(format!("nobody can be reached there: {fault}")));
     }
     if platform.is_empty() {
-        bail!("the platform is empty; name one, such as `console` or `api_server`");
+        let text = "the platform is empty; name one, such as `console` or `api_server`";
+        bail!(Unusable(text.to_owned()));
     }
     let (found, mut board) = ctx.board(board)?;
     let same = rows(&mut board)?.into_iter().find(|row| {
@@ -173,7 +203,7 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
     };
     let key = new.key.clone();
     let new = write::subscribe(&mut board, &new, unix_now())
-        .map_err(|error| anyhow::anyhow!("{}", super::on_board(error, &found.slug)))?;
+        .map_err(|error| super::on_board(error, &found.slug))?;
     let warnings = warnings(ctx, &mut board, &key)?;
     Ok(Added { new, thread, inherited, warnings })
 }
@@ -215,12 +245,16 @@ pub fn remove(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Re
 }
 
 /// Takes rows over: the previous owner goes into the ledger, then the row is stamped (law O2).
-pub fn adopt(
-    ctx: &Context,
-    board: Option<&str>,
-    wanted: impl Fn(&SubscriptionRow) -> bool,
-) -> anyhow::Result<usize> {
+pub fn adopt(ctx: &Context, board: Option<&str>, wanted: &Wanted) -> anyhow::Result<usize> {
     let (found, mut board) = ctx.board(board)?;
+    let all = rows(&mut board)?;
+    let named = |row: &&SubscriptionRow| wanted.names(&row.key.task, &row.key.platform);
+    if !all.iter().any(|row| named(&row)) {
+        bail!(
+            "nothing matches: board `{}` has no row {wanted}; see `kanban-gateway sub list`",
+            found.slug
+        );
+    }
     let mut ledger = Operator::open(&ctx.config.ledger).context("the ledger cannot be opened")?;
     let path = found.path.display().to_string();
     let known = ledger.boards_list()?.into_iter().find(|known| known.path == path);
@@ -234,7 +268,7 @@ pub fn adopt(
         .id;
     let ours = &ctx.config.owner;
     let mut count = 0;
-    for row in rows(&mut board)?.into_iter().filter(&wanted) {
+    for row in all.into_iter().filter(|row| named(&row)) {
         let owner = row.owner.clone().unwrap_or_default();
         if ownership::our_profile(owner.trim(), ours).is_some() {
             continue;
@@ -271,17 +305,27 @@ pub fn adopt(
 }
 
 /// Gives rows back to their previous owners (law O2).
-pub fn release(
-    ctx: &Context,
-    wanted: impl Fn(&SubscriptionInfo) -> bool,
-) -> anyhow::Result<Vec<(SubscriptionInfo, bool)>> {
-    let Some(mut ledger) = ctx.ledger()? else { return Ok(Vec::new()) };
-    let copies = ledger.subscription_list(&SubscriptionFilter::default())?;
-    let mut done = Vec::new();
-    for copy in copies.into_iter().filter(|copy| copy.life == "live" || copy.life == "offered") {
-        if !copy.adopted || !wanted(&copy) {
-            continue;
+pub fn release(ctx: &Context, wanted: &Wanted) -> anyhow::Result<Vec<(SubscriptionInfo, bool)>> {
+    let mut ledger = ctx.ledger()?;
+    let mut copies = match &mut ledger {
+        Some(ledger) => ledger.subscription_list(&SubscriptionFilter::default())?,
+        None => Vec::new(),
+    };
+    copies.retain(|copy| {
+        copy.adopted
+            && ["live", "offered"].contains(&copy.life.as_str())
+            && wanted.names(&copy.task, &copy.platform)
+    });
+    let Some(mut ledger) = ledger.filter(|_| !copies.is_empty()) else {
+        if wanted.is_all() {
+            return Ok(Vec::new());
         }
+        bail!(
+            "nothing matches: no row {wanted} is adopted; `kanban-gateway sub list` shows owners"
+        );
+    };
+    let mut done = Vec::new();
+    for copy in copies {
         // The ledger first: from here on the daemon leaves the row alone, whatever its owner says.
         ledger.release(&[copy.id])?;
         let mut board = Board::open(std::path::Path::new(&copy.path))?;

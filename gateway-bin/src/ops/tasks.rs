@@ -1,6 +1,5 @@
 //! Tasks: what Hermes' own commands would write.
 
-use anyhow::anyhow;
 use kanban_store::write::{self, Blocked, Completion, NewTask};
 
 use super::{Context, on_board, unix_now};
@@ -13,7 +12,7 @@ pub fn create(
     body: Option<String>,
     assignee: Option<String>,
 ) -> anyhow::Result<String> {
-    let (_, mut board) = ctx.board(board)?;
+    let (found, mut board) = ctx.board(board)?;
     let new = NewTask {
         title: title.to_owned(),
         body,
@@ -23,7 +22,7 @@ pub fn create(
         idempotency_key: None,
         priority: 0,
     };
-    Ok(write::create_task(&mut board, &new, unix_now())?)
+    write::create_task(&mut board, &new, unix_now()).map_err(|error| on_board(error, &found.slug))
 }
 
 /// Completes a task; answers with the id of the event.
@@ -37,7 +36,7 @@ pub fn complete(
     let (found, mut board) = ctx.board(board)?;
     let completion = Completion { result, summary };
     write::complete(&mut board, task, &completion, unix_now())
-        .map_err(|error| anyhow!("{}", on_board(error, &found.slug)))
+        .map_err(|error| on_board(error, &found.slug))
 }
 
 /// Blocks a task; answers in words with what became of it.
@@ -50,7 +49,7 @@ pub fn block(
 ) -> anyhow::Result<String> {
     let (found, mut board) = ctx.board(board)?;
     let blocked = write::block(&mut board, task, reason, kind, unix_now())
-        .map_err(|error| anyhow!("{}", on_board(error, &found.slug)))?;
+        .map_err(|error| on_board(error, &found.slug))?;
     Ok(match blocked {
         Blocked::Blocked(_) => format!("{task} is blocked"),
         Blocked::Loop(_) => {

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use crate::{
-    process::command,
+    process::{command, printed},
     support::{wait::soon, world::World},
 };
 
@@ -106,4 +106,13 @@ async fn machines_read_json_lines() {
     world.settled(&row, event).await;
     running.stop().await.unwrap();
     listen.end().await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named_with_the_way_out() {
+    let world = World::new().await;
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    let said = printed(&world, &["listen", "--addr", &addr], 1).await;
+    assert!(said.contains(&addr) && said.contains("--addr"), "{said}");
 }

@@ -6,6 +6,7 @@ use diesel::{Connection, ConnectionError, connection::SimpleConnection, sqlite::
 
 use super::close_guard;
 use crate::error::StoreError;
+pub(crate) use crate::trouble::Trouble;
 
 /// How long SQLite itself waits for a lock, where we do not step by ourselves.
 pub(crate) const BUSY_BACKSTOP: Duration = Duration::from_secs(5);
@@ -73,39 +74,11 @@ pub(crate) fn uri_with(path: &Path, mode: &str) -> String {
     uri
 }
 
-/// SQLite's failures as far as they are treated differently. Diesel hands on the text only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// A lock is held by somebody else: redo the whole transaction.
-    Busy,
-    /// Writing is not possible here.
-    ReadOnly,
-    /// Not a database, or damaged.
-    Unreadable,
-    /// Anything else.
-    Other,
-}
-
 /// Which kind of failure this is.
 pub(crate) fn trouble(error: &diesel::result::Error) -> Trouble {
-    let diesel::result::Error::DatabaseError(_, information) = error else {
-        return Trouble::Other;
-    };
-    let text = information.message();
-    let is = |fixed: &[&str]| fixed.iter().any(|words| text.starts_with(words));
-    if is(&["database is locked", "database table is locked", "locking protocol"]) {
-        Trouble::Busy
-    } else if is(&["attempt to write a readonly database"]) {
-        Trouble::ReadOnly
-    } else if is(&[
-        "file is not a database",
-        "database disk image is malformed",
-        "malformed database schema",
-        "unsupported file format",
-    ]) {
-        Trouble::Unreadable
-    } else {
-        Trouble::Other
+    match error {
+        diesel::result::Error::DatabaseError(_, information) => Trouble::of(information.message()),
+        _ => Trouble::Other,
     }
 }
 

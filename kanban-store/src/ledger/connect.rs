@@ -35,7 +35,8 @@ pub(super) fn connect(path: &Path) -> Result<SqliteConnection, StoreError> {
                  PRAGMA temp_store = MEMORY;"
             ))
         })
-        .map_err(during("setting up a connection"))?;
+        .map_err(during("setting up a connection"))
+        .map_err(|error| error.of_ledger(path))?;
     Ok(conn)
 }
 

@@ -65,7 +65,7 @@ pub fn status_file(ledger: &Path) -> Result<MigrationStatus, StoreError> {
     }
     let path = place::prepare(ledger)?;
     let mut conn = connect(&path)?;
-    status(&mut conn, &path)
+    status(&mut conn, &path).map_err(|error| error.of_ledger(&path))
 }
 
 /// Runs what is pending. Call under the migration lock.
@@ -90,7 +90,7 @@ fn locked<T>(
     let _lock = place::migration_lock(&path)?;
     place::touch(&path)?;
     let mut conn = connect(&path)?;
-    work(&mut conn, &path)
+    work(&mut conn, &path).map_err(|error| error.of_ledger(&path))
 }
 
 fn status(conn: &mut SqliteConnection, path: &Path) -> Result<MigrationStatus, StoreError> {

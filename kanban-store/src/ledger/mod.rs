@@ -54,6 +54,10 @@ pub struct Ledger {
 /// Refuses a network file system (law B7), a database of something else, and one that a newer
 /// version has migrated. Of two processes that start at once, one waits for the other.
 pub fn open(ledger: &Path) -> Result<Ledger, StoreError> {
+    open_file(ledger).map_err(|error| error.of_ledger(ledger))
+}
+
+fn open_file(ledger: &Path) -> Result<Ledger, StoreError> {
     let path = place::prepare(ledger)?;
     let _lock = place::migration_lock(&path)?;
     place::touch(&path)?;

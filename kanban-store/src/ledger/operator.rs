@@ -153,7 +153,8 @@ impl Operator {
         operation: &'static str,
         work: impl FnOnce(&mut SqliteConnection) -> QueryResult<T>,
     ) -> Result<T, StoreError> {
-        work(&mut self.ledger.conn).map_err(during(operation))
+        let done = work(&mut self.ledger.conn).map_err(during(operation));
+        done.map_err(|error| error.of_ledger(&self.ledger.path))
     }
 
     fn write<T>(
@@ -161,6 +162,7 @@ impl Operator {
         operation: &'static str,
         work: impl FnOnce(&mut SqliteConnection, i64) -> QueryResult<T>,
     ) -> Result<T, StoreError> {
-        self.ledger.conn.immediate_transaction(|conn| work(conn, now())).map_err(during(operation))
+        let done = self.ledger.conn.immediate_transaction(|conn| work(conn, now()));
+        done.map_err(during(operation)).map_err(|error| error.of_ledger(&self.ledger.path))
     }
 }

@@ -64,7 +64,7 @@ impl LedgerPort {
             instance: instance.id().to_owned(),
             migrated: ledger.migrated().to_vec(),
         });
-        let worker = Worker::new(ledger, instance)?;
+        let worker = Worker::new(ledger, instance).map_err(|error| error.of_ledger(&about.path))?;
         let (jobs, waiting) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("ledger".to_owned())

@@ -202,6 +202,6 @@ fn paused(pause: PauseRow) -> Paused {
 }
 
 /// A process that is gone may still be listed until another one takes its claims over.
-fn is_alive(pid: i64) -> bool {
+pub(super) fn is_alive(pid: i64) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }

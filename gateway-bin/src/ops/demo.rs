@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use kanban_store::write;
 use secrecy::SecretString;
 use tokio::{
@@ -26,7 +26,10 @@ use super::{
     subs::{self, Target},
     tasks,
 };
-use crate::config::{self, Env};
+use crate::{
+    config::{self, Env},
+    shutdown::Signals,
+};
 
 /// How long any step may take before the demo gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,9 +40,13 @@ const KEY: &str = "demo-key-for-this-run-only";
 ///
 /// # Errors
 ///
-/// When a step does not come about, or something was lost or doubled: then it says what.
+/// When a step does not come about, something was lost or doubled, or a signal ends it: then it says what.
 pub async fn demo(program: &Path, say: &mut dyn FnMut(&str)) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+    let mut signals = Signals::install().context("signals cannot be handled")?;
+    let folder = tempfile::Builder::new()
+        .prefix("kanban-gateway-demo-")
+        .tempdir()
+        .context("no temporary folder can be made")?;
     let listening = Listen {
         addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         key: SecretString::from(KEY),
@@ -51,8 +58,17 @@ pub async fn demo(program: &Path, say: &mut dyn FnMut(&str)) -> anyhow::Result<(
     let file = write_config(folder.path(), &listening.url())?;
     let env: Env = [("HOME", folder.path())].into_iter().collect();
     let ctx = Context { config: config::load(Some(&file), &env)?.config, env };
-    let mut demo = Demo { ctx, program, file, listening, say, woken: BTreeMap::new(), pings: 0 };
-    demo.play().await
+    let woken = BTreeMap::new();
+    let mut demo = Demo { ctx, program, file, listening, say, gateway: None, woken, pings: 0 };
+    let played = tokio::select! {
+        played = demo.play() => played,
+        signal = signals.next() => Err(anyhow!("ended by {signal}; what it made is removed")),
+    };
+    // Whatever happened, nobody writes into the folder any more when it is removed.
+    let killed = demo.kill().await;
+    drop(demo);
+    folder.close().context("the temporary folder cannot be removed")?;
+    played.and(killed)
 }
 
 struct Demo<'a> {
@@ -61,6 +77,7 @@ struct Demo<'a> {
     file: PathBuf,
     listening: Listening,
     say: &'a mut dyn FnMut(&str),
+    gateway: Option<Process>,
     /// How often each (session, task) was woken.
     woken: BTreeMap<(String, String), usize>,
     pings: usize,
@@ -77,10 +94,10 @@ impl Demo<'_> {
         self.subscribe(&first, "api_server", "session-alice")?;
         self.subscribe(&first, "api_server", "session-bob")?;
         self.subscribe(&first, "console", "ops-room")?;
-        let mut gateway = self.gateway()?;
+        self.start()?;
         self.say("The gateway runs in a process of its own.");
         self.complete(&first, "Report built: 14 pages, done once.")?;
-        self.hear(&mut gateway, 2, 1).await?;
+        self.hear(2, 1).await?;
         self.settled().await?;
 
         self.say("");
@@ -88,16 +105,16 @@ impl Demo<'_> {
         self.subscribe(&second, "api_server", "session-alice")?;
         self.listening.receiver().hold();
         self.complete(&second, "Published.")?;
-        self.hear(&mut gateway, 1, 0).await?;
-        gateway.kill().await?;
+        self.hear(1, 0).await?;
+        self.kill().await?;
         self.say("  The gateway was killed (SIGKILL) while that wake was under way: it never saw the answer.");
         self.listening.receiver().release_all();
-        let mut gateway = self.gateway()?;
+        self.start()?;
         self.say(
             "  It runs again. It looks into the session for its wake before it sends anything …",
         );
         self.settled().await?;
-        gateway.kill().await?;
+        self.kill().await?;
         self.drain_wakes();
         self.verdict(&first, &second)
     }
@@ -168,7 +185,7 @@ impl Demo<'_> {
         Ok(())
     }
 
-    fn gateway(&self) -> anyhow::Result<Process> {
+    fn start(&mut self) -> anyhow::Result<()> {
         let mut child = Command::new(self.program)
             .arg("run")
             .arg("--config")
@@ -182,22 +199,28 @@ impl Demo<'_> {
             .spawn()
             .with_context(|| format!("{} cannot be started", self.program.display()))?;
         let stdout = child.stdout.take().context("the gateway has no output")?;
-        Ok(Process { child, lines: BufReader::new(stdout).lines() })
+        self.gateway = Some(Process { child, lines: BufReader::new(stdout).lines() });
+        Ok(())
+    }
+
+    /// SIGKILL; the process is gone when this returns.
+    async fn kill(&mut self) -> anyhow::Result<()> {
+        match self.gateway.take() {
+            Some(mut gateway) => gateway.child.kill().await.context("the gateway cannot be killed"),
+            None => Ok(()),
+        }
     }
 
     /// Waits for so many wakes and console messages, and shows each.
-    async fn hear(
-        &mut self,
-        gateway: &mut Process,
-        wakes: usize,
-        pings: usize,
-    ) -> anyhow::Result<()> {
+    async fn hear(&mut self, wakes: usize, pings: usize) -> anyhow::Result<()> {
         let until = Instant::now() + PATIENCE;
         let (mut wakes, mut pings) = (wakes, pings);
         while wakes > 0 || pings > 0 {
+            let Self { listening, gateway, .. } = self;
+            let gateway = gateway.as_mut().context("the gateway does not run")?;
             let news = async {
                 tokio::select! {
-                    heard = self.listening.next() => Ok(News::Heard(heard)),
+                    heard = listening.next() => Ok(News::Heard(heard)),
                     line = gateway.lines.next_line() => line.map(News::Line),
                 }
             };
@@ -263,12 +286,6 @@ enum News {
 struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Process {
-    async fn kill(&mut self) -> anyhow::Result<()> {
-        self.child.kill().await.context("the gateway cannot be killed")
-    }
 }
 
 fn write_config(folder: &Path, url: &str) -> anyhow::Result<PathBuf> {

@@ -1,11 +1,17 @@
 //! The commands, one after the other, as a person would give them.
 
+use std::process::Stdio;
+
 use gateway_adapters::receiver::ReceiverConfig;
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::{
     process::{Process, command, json, printed},
-    support::{wait::eventually, world::World},
+    support::{
+        wait::{eventually, soon},
+        world::World,
+    },
 };
 
 #[tokio::test]
@@ -344,4 +350,42 @@ async fn a_subscription_that_nobody_serves_is_made_and_says_so() {
     other.env("KANBAN_GATEWAY_CONFIG", &file).env_remove("KANBAN_GATEWAY_API_SERVER");
     let said = String::from_utf8(other.output().await.unwrap().stderr).unwrap();
     assert!(said.contains("the row's profile has no API server"), "{said}");
+}
+
+#[tokio::test]
+async fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+    let world = World::new().await;
+    for signal in ["-TERM", "-INT"] {
+        let mut demo = command(&world, &["demo"]);
+        demo.env("TMPDIR", world.folder()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut demo = demo.spawn().unwrap();
+        let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+        while soon("a line", lines.next_line()).await.unwrap().unwrap()
+            != "The gateway runs in a process of its own."
+        {}
+        assert_eq!((folders(&world), processes(&world)), (1, 1));
+        let pid = demo.id().unwrap().to_string();
+        let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(kill.success());
+        let ended = soon("its end", demo.wait_with_output()).await.unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("ended by SIG{}", &signal[1..])), "{said}");
+        assert_eq!((folders(&world), processes(&world)), (0, 0));
+    }
+}
+
+/// Folders that a demo in this world has made.
+fn folders(world: &World) -> usize {
+    let all = std::fs::read_dir(world.folder()).unwrap();
+    let names = all.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("kanban-gateway-demo-")).count()
+}
+
+/// Gateways whose configuration is in one of them.
+fn processes(world: &World) -> usize {
+    let folder = world.folder().join("kanban-gateway-demo-");
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(folder.to_str().unwrap())).count()
 }

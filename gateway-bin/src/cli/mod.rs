@@ -9,7 +9,11 @@ mod args;
 mod ask;
 mod output;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
@@ -137,10 +141,23 @@ fn init(path: Option<PathBuf>, force: bool, env: &Env) -> anyhow::Result<ExitCod
         std::fs::create_dir_all(folder)
             .with_context(|| format!("{} cannot be made", folder.display()))?;
     }
-    std::fs::write(&path, config::default_text())
+    write_private(&path, config::default_text().as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))?;
     say!("{}", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// For its owner alone: keys may be put in.
+fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    use std::{
+        io::Write as _,
+        os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    };
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there keeps its mode otherwise.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    file.write_all(text)
 }
 
 /// One thread: the work is waiting, and what computes has threads of its own.

@@ -132,17 +132,22 @@ pub fn default_text() -> String {
     text
 }
 
+/// One server as a file would name it: complete once the marks at the start of its lines are gone.
 fn server_example(text: &mut String) {
     text.push_str("#\n#     [[api_server]]\n");
     let examples = [
         ("profile", "default"),
         ("url", "http://127.0.0.1:8642"),
-        ("key_file", "/run/secrets/api-server-key"),
+        ("key", "listen-key-0123456789"),
+        ("model", "hermes-agent"),
     ];
     for (name, value) in examples {
         let _ = writeln!(text, "#     {name} = \"{value}\"");
     }
-    text.push_str("#\n");
+    text.push_str(
+        "#\n# This one is `kanban-gateway listen`. A real key is better kept elsewhere than here:\n\
+         # key_file = \"/run/secrets/api-server-key\", or key_env = \"API_SERVER_KEY\".\n#\n",
+    );
     for (name, about) in SERVER_KEYS {
         let _ = writeln!(text, "# {name}: {about}");
     }

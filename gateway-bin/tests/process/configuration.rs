@@ -1,7 +1,9 @@
 //! `config init|check|show`, and what is said of a configuration or command line that cannot be used.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::{
-    process::{json, printed},
+    process::{command, json, printed},
     support::world::World,
 };
 
@@ -18,6 +20,34 @@ async fn the_default_file_can_be_used_as_it_is_written() {
     printed(&world, &["config", "init", file, "--force"], 0).await;
     let none = printed(&world, &["config", "check"], 0).await;
     assert!(none.contains("no configuration file"), "{none}");
+}
+
+#[tokio::test]
+async fn the_default_file_is_private_and_its_example_is_complete() {
+    let world = World::new().await;
+    let path = world.folder().join("gateway.toml");
+    std::fs::write(&path, "").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let file = path.to_str().unwrap();
+    printed(&world, &["config", "init", file, "--force"], 0).await;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&path) & 0o777, 0o600);
+    let new = world.folder().join("new.toml");
+    printed(&world, &["config", "init", new.to_str().unwrap()], 0).await;
+    assert_eq!(mode(&new) & 0o777, 0o600);
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    let used: String = text
+        .lines()
+        .map(|line| line.strip_prefix("#     ").unwrap_or(line).to_owned() + "\n")
+        .collect();
+    assert!(used.contains("\n[[api_server]]\n") && used.contains("\nkey = "), "{used}");
+    std::fs::write(&path, used).unwrap();
+    let mut show = command(&world, &["-c", file, "config", "show"]);
+    let shown = show.env_remove("KANBAN_GATEWAY_API_SERVER").output().await.unwrap();
+    let (shown, said) =
+        (String::from_utf8(shown.stdout).unwrap(), String::from_utf8(shown.stderr).unwrap());
+    assert!(shown.contains("api_server[0].url = \"http://127.0.0.1:8642\""), "{shown}{said}");
 }
 
 #[tokio::test]

@@ -108,6 +108,39 @@ async fn machines_read_json_lines() {
     listen.end().await;
 }
 
+/// The README's way without Hermes, but for the port.
+#[tokio::test]
+async fn a_written_down_server_is_woken_without_hermes() {
+    let mut world = World::new().await;
+    let mut listen = Listen::start(&mut world, &[]);
+    let first = listen.line().await;
+    let url = first.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    let url = url.trim_end_matches(';');
+    let file = world.folder().join("config.toml");
+    let name = file.to_str().unwrap();
+    printed(&world, &["config", "init", name], 0).await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let server = format!("[[api_server]]\nurl = \"{url}\"\nkey = \"{KEY}\"\n");
+    std::fs::write(&file, text + &server).unwrap();
+    let run = async |arguments: &[&str]| {
+        let mut command = command(&world, arguments);
+        command.env("KANBAN_GATEWAY_CONFIG", name).env_remove("KANBAN_GATEWAY_API_SERVER");
+        command.env_remove("KANBAN_GATEWAY_CONSOLE__ENABLED");
+        let output = command.output().await.unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    run(&["board", "create", "ops"]).await;
+    let task = run(&["task", "create", "--board", "ops", "Build the report"]).await;
+    run(&["sub", "add", "--board", "ops", &task, "api_server", "my-session"]).await;
+    run(&["sub", "add", "--board", "ops", &task, "console", "me"]).await;
+    run(&["task", "complete", "--board", "ops", &task, "--summary", "14 pages"]).await;
+    let line: Value = serde_json::from_str(&run(&["once"]).await).unwrap();
+    assert_eq!(line["chat"], "me");
+    assert!(listen.news().await.contains("wake for my-session"));
+    listen.end().await;
+}
+
 #[tokio::test]
 async fn an_address_that_is_taken_is_named_with_the_way_out() {
     let world = World::new().await;

@@ -82,7 +82,8 @@ impl Supervisor {
                 self.world_changed(generation);
             }
             if let Err(error) = self.discover() {
-                tracing::warn!(error = error.to_string(), "boards cannot be looked for");
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::warn!(error, "boards cannot be looked for");
             }
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(TIDY_AFTER) {
@@ -106,12 +107,17 @@ impl Supervisor {
     pub(crate) fn announce(&self) {
         let hermes = self.watch.hermes();
         let generation = wiring::generation(&self.generation);
-        tracing::info!("set-up {}", hermes.setup_line(&self.policy.owner, generation));
+        let setup = hermes.setup_line(&self.policy.owner, generation);
+        tracing::info!(setup, "this is how Hermes and we share the work");
         for platform in hermes.ownership(&self.policy, &self.world) {
-            tracing::info!(platform = platform.platform, "{}", platform.line);
+            tracing::info!(
+                platform = platform.platform,
+                ownership = platform.line,
+                "this is whose rows are whose"
+            );
         }
         for problem in hermes.problems() {
-            tracing::warn!("{problem}");
+            tracing::warn!(error = problem, "something of Hermes cannot be used");
         }
     }
 
@@ -126,8 +132,8 @@ impl Supervisor {
                 }
             }
             Err(error) => {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                tracing::error!(error = cause, "{error}; the channels stay as they were");
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::error!(error, "channels cannot be made; they stay as they were");
             }
         }
     }

@@ -184,7 +184,8 @@ fn tidy(ledger: Arc<LedgerPort>) -> crate::supervisor::Tidy {
         let ledger = Arc::clone(&ledger);
         Box::pin(async move {
             if let Err(error) = ledger.prune(KEEP_OUTCOMES, KEEP_BODIES).await {
-                tracing::warn!(error = error.to_string(), "pruning the ledger failed");
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::warn!(error, "pruning the ledger failed");
             }
         })
     })

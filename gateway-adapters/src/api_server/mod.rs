@@ -182,7 +182,7 @@ impl Channel for ApiServer {
         serde_json::to_string(&body).unwrap_or_default()
     }
 
-    #[tracing::instrument(name = "api_server.send", skip_all, fields(channel.name = %self.name))]
+    #[tracing::instrument(name = "api_server.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let request = match self.wake(parcel) {
             Ok(request) => request,
@@ -195,7 +195,7 @@ impl Channel for ApiServer {
         }
     }
 
-    #[tracing::instrument(name = "api_server.look", skip_all, fields(channel.name = %self.name))]
+    #[tracing::instrument(name = "api_server.look", skip_all, fields(channel = %self.name))]
     async fn look(
         &self,
         session: &str,
@@ -218,7 +218,7 @@ impl Channel for ApiServer {
         }
     }
 
-    #[tracing::instrument(name = "api_server.probe", skip_all, fields(channel.name = %self.name))]
+    #[tracing::instrument(name = "api_server.probe", skip_all, fields(channel = %self.name))]
     async fn probe(&self) -> Verdict {
         let limits = Limits { total: self.limits.probe, body: self.limits.answer_bytes };
         let request = self.request(Method::GET, self.models.clone(), Bytes::new());

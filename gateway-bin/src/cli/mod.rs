@@ -122,7 +122,7 @@ fn context(file: Option<PathBuf>, env: Env, logs: bool) -> anyhow::Result<Contex
     }
     for warning in warnings {
         if logs {
-            tracing::warn!("{warning}");
+            tracing::warn!(error = warning, "the configuration works, and should be mended");
         } else {
             eprintln!("warning: {warning}");
         }

@@ -4,6 +4,9 @@ use std::os::unix::fs::FileExt as _;
 
 use diesel::{RunQueryDsl as _, connection::SimpleConnection as _, dsl::sql, sql_types::BigInt};
 
+use gateway_adapters::receiver::ReceiverConfig;
+use serde_json::Value;
+
 use crate::{
     process::Process,
     support::{cards::connect, world::World},
@@ -42,4 +45,49 @@ async fn b7_a_board_that_breaks_again_and_again_is_told_once_and_tried_less_and_
     assert_eq!(lines("DEBUG ", "board is not served"), 1, "{log}");
     assert!(lines("ERROR ", "board degraded") <= 1, "{log}");
     assert_eq!(lines(" WARN ", "operation failed"), 1, "{log}");
+}
+
+/// Runs through a delivery, a failure, a park and an end, and holds each line against the documentation.
+#[tokio::test]
+async fn every_line_has_a_fixed_sentence_and_documented_fields() {
+    let script = "500,200".parse().unwrap();
+    let mut world = World::with(ReceiverConfig { script, ..ReceiverConfig::default() }).await;
+    world.set("log.format", "json");
+    world.set(
+        "log.level",
+        "info,kanban_notify=trace,kanban_store=trace,gateway_bin=trace,gateway_adapters=trace",
+    );
+    let garbage = world.board("ops");
+    std::fs::write(garbage.path(), [7_u8; 9_000]).unwrap();
+    let mut run = Process::run(&world);
+    let (task, row) = world.cards.asked("Build the report", "sess-abc");
+    let event = world.cards.complete(&task, "done once");
+    let (nobody, _) = world.cards.asked("Wake nobody", "..");
+    world.cards.complete(&nobody, "no such session");
+    world.settled(&row, event).await;
+    run.says("cursor raised").await;
+    run.terminate();
+    assert!(run.ended().await.success());
+
+    let documented = include_str!("../../../docs/LOGGING.md");
+    let mut about_task = Vec::new();
+    for line in run.log().lines() {
+        let line: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
+        let message = line["message"].as_str().unwrap();
+        let frame = ["timestamp", "level", "target", "message", "span", "spans"];
+        for field in line.keys().filter(|field| !frame.contains(&field.as_str())) {
+            assert!(documented.contains(&format!("`{field}`")), "{field} of {line:?}");
+        }
+        let varies =
+            [task.as_str(), "sess-abc", "default", "ops", world.folder().to_str().unwrap()];
+        assert!(!varies.iter().any(|part| message.contains(part)), "{line:?}");
+        if line.get("task.id").is_some_and(|id| id == &task) {
+            let step = message.split(';').next().unwrap().to_owned();
+            assert!(line.contains_key("board.slug"), "{line:?}");
+            about_task.push(step);
+        }
+    }
+    for step in ["owed", "intended", "sent", "not delivered", "delivered", "cursor raised"] {
+        assert!(about_task.iter().any(|told| told == step), "{step} is missing in {about_task:?}");
+    }
 }

@@ -196,13 +196,13 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
         }
         Notice::Paused { channel, until, reason, credential: true } => error!(
             channel = channel.as_str(),
-            until = until.secs(),
+            due_at = until.secs(),
             error = reason.as_str(),
             "credential refused; the channel rests until it is right"
         ),
         Notice::Paused { channel, until, reason, credential: false } => warn!(
             channel = channel.as_str(),
-            until = until.secs(),
+            due_at = until.secs(),
             error = reason.as_str(),
             "destination unreachable; the channel rests and is tried again"
         ),

@@ -169,7 +169,11 @@ impl Worker {
                 match Served::new(board, start.id, self.shared.pace) {
                     Ok(served) => {
                         if let Some(why) = &slow {
-                            tracing::warn!(board.slug = self.slug, why, "board is polled slowly");
+                            tracing::warn!(
+                                board.slug = self.slug,
+                                reason = why,
+                                "board is looked at once a second"
+                            );
                         }
                         self.told_open(start.id);
                         self.shared.set_status(&self.path, |status| {

@@ -28,7 +28,7 @@ use kanban_notify::{
 pub use env::Env;
 pub use problem::{ConfigError, Problem};
 pub use server::ApiServerConfig;
-pub use show::{Shown, default_text, mask_url};
+pub use show::{Shown, default_text, found_servers, mask_url};
 pub use source::Origin;
 
 use problem::Problems;

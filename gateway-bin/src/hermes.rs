@@ -19,6 +19,6 @@ pub use home::{DEFAULT_PROFILE, HermesHome, ProfileHome, is_profile_name};
 pub use live::{Generation, Live, Notifier};
 pub use proc::Proc;
 pub use profile::{Gates, Profile, platform_names};
-pub use server::{ApiServer, Server};
+pub use server::{ApiServer, Server, default_model};
 pub use snapshot::{Hermes, Ownership, Setup, platform_of};
 pub use world::WorldWatch;

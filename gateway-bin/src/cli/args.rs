@@ -55,16 +55,16 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: TaskCommand,
     },
-    /// Events of a board.
+    /// The newest events of a board, oldest of them first.
     Events {
         #[command(flatten)]
         board: Board,
         /// Only of this task.
         #[arg(long)]
         task: Option<String>,
-        /// Only with ids above this one.
-        #[arg(long, default_value_t = 0)]
-        after: i64,
+        /// The first ones with ids above this one, in the place of the newest.
+        #[arg(long)]
+        after: Option<i64>,
         /// At most so many.
         #[arg(long, default_value_t = 100)]
         limit: usize,
@@ -117,8 +117,9 @@ pub(super) enum Command {
 pub(super) enum SubCommand {
     /// List subscriptions and whose they are.
     List {
-        #[command(flatten)]
-        board: Board,
+        /// Only of this board [default: of all].
+        #[arg(long)]
+        board: Option<String>,
         #[command(flatten)]
         json: Json,
     },
@@ -234,6 +235,8 @@ pub(super) enum DeadCommand {
     Show {
         /// Its id.
         id: i64,
+        #[command(flatten)]
+        json: Json,
     },
     /// Try again.
     Retry {
@@ -320,7 +323,10 @@ pub(super) struct Listen {
     /// The key that clients have to send; not a real one, it is seen by everybody on this machine.
     #[arg(long, default_value = "listen-key-0123456789", value_parser = NonEmptyStringValueParser::new())]
     pub(super) key: String,
-    /// Statuses for the wakes to come: `500,429:2,200` is 500 once, 429 twice, then 200 for ever.
+    /// Answers for the wakes to come: `500,429:2,200` is 500 once, 429 twice, then 200 for ever.
+    ///
+    /// Each is a status from 200 to 599, or a word: `incomplete` (the turn ends unfinished), `failed` (the
+    /// turn fails), `drop` (the turn runs, no reply), `lose` (no turn, no reply); `:N` has N wakes take it.
     #[arg(long, value_name = "LIST", value_parser = listen::checked_script)]
     pub(super) status: Option<String>,
     /// How long each turn takes, such as `3s`.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::ops::{
     Context, Unusable, boards,
-    dead::{self, Selection},
+    dead::{self, Delivery, Selection, Shown},
     events, ledger, status,
     subs::{self, Target, Wanted},
     tasks, unix_now,
@@ -29,16 +29,22 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
         Command::Board { command } => board(command, ctx),
         Command::Task { command } => task(command, ctx),
         Command::Events { board, task, after, limit, json } => {
-            let events = events::list(ctx, board.board.as_deref(), task.as_deref(), after, limit)?;
-            list(json, &events, &["ID", "TASK", "KIND", "AT", "PAYLOAD"], |event| {
+            let (board, task) = (board.board.as_deref(), task.as_deref());
+            let events::Found { events, cut } = events::list(ctx, board, task, after, limit)?;
+            let done = list(json, &events, &["ID", "TASK", "KIND", "AT", "PAYLOAD"], |event| {
                 vec![
                     event.id.to_string(),
                     event.task.clone(),
                     event.kind.clone(),
-                    output::time(event.created_at),
-                    event.payload.clone().unwrap_or_default(),
+                    event.created_at.to_string(),
+                    event.payload.as_ref().map(ToString::to_string).unwrap_or_default(),
                 ]
-            })
+            })?;
+            if cut {
+                let which = if after.is_some() { "later" } else { "earlier" };
+                eprintln!("There are {which} events too; see --limit and --after.");
+            }
+            Ok(done)
         }
         Command::Dead { command } => dead_letters(command, ctx),
         Command::Replay { board, task, subscription, since, dry_run, json } => {
@@ -48,6 +54,7 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
             let selection = Selection { board, task, subscription, since };
             let (found, done) = dead::replay(ctx, &selection, dry_run)?;
             if dry_run {
+                let found: Vec<Delivery> = found.into_iter().map(Delivery::from).collect();
                 return list(json, &found, &["ID", "TASK", "EVENT", "STATE"], |leg| {
                     vec![
                         leg.id.to_string(),
@@ -89,7 +96,7 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
 fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
         SubCommand::List { board, json } => {
-            let subs::Listing { subs, failed } = subs::list(ctx, board.board.as_deref())?;
+            let subs::Listing { subs, failed } = subs::list(ctx, board.as_deref())?;
             let head =
                 ["ID", "BOARD", "TASK", "PLATFORM", "CHAT", "OWNER", "CURSOR", "OPEN", "SERVED"];
             let done = list(json, &subs, &head, |sub| {
@@ -209,7 +216,9 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
         DeadCommand::List { dropped, json } => {
             let head =
                 ["ID", "BOARD", "TASK", "WHAT", "HOW", "PLATFORM", "CHAT", "STATE", "REASON"];
-            list(json, &dead::list(ctx, dropped)?, &head, |leg| {
+            let dead: Vec<Delivery> =
+                dead::list(ctx, dropped)?.into_iter().map(Delivery::from).collect();
+            list(json, &dead, &head, |leg| {
                 vec![
                     leg.id.to_string(),
                     leg.board.clone(),
@@ -223,7 +232,10 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
                 ]
             })
         }
-        DeadCommand::Show { id } => print_json(&dead::show(ctx, id)?),
+        DeadCommand::Show { id, json } => {
+            let shown = Shown::from(dead::show(ctx, id)?);
+            if json.json { print_json(&shown) } else { Ok(output::delivery(&shown)) }
+        }
         DeadCommand::Retry { ids, all } => {
             if ids.is_empty() && !all {
                 let text =

@@ -1,25 +1,22 @@
 //! What is printed: tables for people, JSON for machines.
 
-use std::{
-    fmt::Arguments,
-    io::Write as _,
-    process::ExitCode,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{fmt::Arguments, io::Write as _, process::ExitCode};
 
 use kanban_notify::driver::Ended;
 use secrecy::SecretString;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{args::Listen as ListenArgs, exit};
 use crate::{
     config::Shown,
     ops::{
         counted,
-        dead::Decision,
+        dead::{Decision, Shown as Delivered},
         listen::{Heard, Listen},
         serve::Left,
         status::{Health, Status, Waiting},
+        time::Moment,
     },
 };
 
@@ -65,10 +62,56 @@ fn shown(cell: &str) -> String {
     cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A time in UTC.
-pub(super) fn time(unix: i64) -> String {
-    let since = Duration::from_secs(u64::try_from(unix).unwrap_or(0));
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string()
+/// Prints everything about one delivery, a line each; what there is nothing of is left out.
+pub(super) fn delivery(shown: &Delivered) -> ExitCode {
+    let delivery = &shown.delivery;
+    let at = |at: Option<Moment>| at.map(|at| at.to_string()).unwrap_or_default();
+    let thread = match delivery.thread.as_str() {
+        "" => String::new(),
+        thread => format!(" #{thread}"),
+    };
+    let dropped = if delivery.dropped { ", dropped" } else { "" };
+    field("delivery", &delivery.id.to_string());
+    field("state", &format!("{}{dropped}", delivery.state));
+    field("verdict", &delivery.verdict);
+    field("reason", &delivery.reason);
+    field("board", &delivery.board);
+    field("task", &format!("{} ({})", delivery.task, delivery.title));
+    field("assignee", shown.assignee.as_deref().unwrap_or_default());
+    field("event", &format!("{} {}, {}", delivery.event, delivery.event_kind, delivery.event_at));
+    field("hand-off", shown.handoff.as_deref().unwrap_or_default());
+    for fact in shown.notes.as_array().into_iter().flatten().filter_map(Value::as_array) {
+        let words: Vec<&str> = fact.iter().filter_map(Value::as_str).collect();
+        field("note", &words.join(": "));
+    }
+    let (kind, platform) = (&delivery.kind, &delivery.platform);
+    field("to", &format!("{kind} on {platform}, {}{thread}", delivery.chat));
+    field("profile", &delivery.profile);
+    field("subscription", &format!("{} ({})", delivery.subscription, shown.life));
+    field("planned", &delivery.planned_at.to_string());
+    field("due", &at(delivery.due_at));
+    field("last sent", &at(delivery.last_attempt_at));
+    field("failures", &delivery.failures.to_string());
+    field("repetition", &delivery.epoch.to_string());
+    if let Some(claim) = &shown.claim {
+        let legs = counted(claim.legs, "message");
+        field("request", &format!("{} with {legs}, {}", claim.id, claim.state));
+        field("lane", &claim.lane);
+        field("key", &claim.key);
+        field("reference", &claim.reference);
+        let verdict = [claim.verdict.as_str(), claim.detail.as_str()];
+        let said = verdict.iter().filter(|text| !text.is_empty());
+        field("answer", &said.copied().collect::<Vec<_>>().join(": "));
+        field("intended", &claim.intended_at.to_string());
+        field("settled", &at(claim.settled_at));
+    }
+    ExitCode::SUCCESS
+}
+
+fn field(name: &str, value: &str) {
+    if !value.is_empty() {
+        say!("{name:<12} {}", shown(value));
+    }
 }
 
 /// Prints what `status` found; the exit code says how it stands.
@@ -210,7 +253,10 @@ pub(super) async fn listen(args: ListenArgs) -> anyhow::Result<ExitCode> {
         drop: args.drop,
     };
     let mut listening = listen.start().await?;
-    if !json {
+    if json {
+        let url = listening.url();
+        say!("{}", serde_json::json!({ "event": "listening", "url": url }));
+    } else {
         say!("listening on {}; stop with ctrl-c", listening.url());
     }
     let mut signals = crate::shutdown::Signals::install()?;

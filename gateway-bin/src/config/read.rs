@@ -154,7 +154,7 @@ pub(super) fn text_of(setting: &Setting) -> Option<String> {
     }
 }
 
-fn list_of(setting: &Setting) -> Option<Vec<String>> {
+pub(super) fn list_of(setting: &Setting) -> Option<Vec<String>> {
     let trimmed = |text: &str| text.trim().to_owned();
     match (&setting.value, &setting.raw) {
         (Value::Array(items), _) => items.iter().map(|item| item.as_str().map(trimmed)).collect(),

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use toml::Value;
 
 use super::{
-    Config,
-    keys::{KEYS, SERVER_KEYS},
-    source::{Origin, Settings},
+    ApiServerConfig, Config,
+    keys::{KEYS, SERVER_KEYS, Shape},
+    read::{list_of, text_of},
+    source::{Origin, Setting, Settings},
 };
+use crate::hermes::{Hermes, default_model};
 
 /// What stands in the place of a secret.
 const MASK: &str = "***";
@@ -41,37 +43,77 @@ pub(super) fn effective(config: &Config, settings: &Settings, home_origin: &Orig
                 shown.push(Shown { key: key.name.to_owned(), value: path(&config.ledger), origin })
             }
             ("api_server", Some(Value::Array(servers))) if !servers.is_empty() => {
-                shown.extend(
-                    servers
-                        .iter()
-                        .enumerate()
-                        .flat_map(|(index, server)| server_values(index, server, &origin)),
-                );
+                shown.extend(servers.iter().enumerate().zip(&config.api_servers).flat_map(
+                    |((index, table), server)| server_values(index, table, server, &origin),
+                ));
             }
-            (_, Some(value)) => {
-                shown.push(Shown { key: key.name.to_owned(), value: value.to_string(), origin })
-            }
+            (_, Some(_)) => shown.extend(setting.map(|setting| Shown {
+                key: key.name.to_owned(),
+                value: as_meant(key.shape, setting).to_string(),
+                origin,
+            })),
             (_, None) => {}
         }
     }
     shown
 }
 
-fn server_values(index: usize, server: &Value, origin: &Origin) -> Vec<Shown> {
+/// A variable's text as its key reads it: a list may be written with commas, text may look like a number.
+fn as_meant(shape: Shape, setting: &Setting) -> Value {
+    let read = match shape {
+        Shape::Names | Shape::Paths => list_of(setting).map(Value::from),
+        Shape::Text | Shape::Path | Shape::Span => text_of(setting).map(Value::from),
+        Shape::TextOrNames if !setting.value.is_array() => text_of(setting).map(Value::from),
+        _ => None,
+    };
+    read.unwrap_or_else(|| setting.value.clone())
+}
+
+fn server_values(
+    index: usize,
+    table: &Value,
+    server: &ApiServerConfig,
+    origin: &Origin,
+) -> Vec<Shown> {
     SERVER_KEYS
         .iter()
         .filter_map(|(name, _)| {
-            let text = server.get(name)?.as_str()?;
-            let value = match *name {
-                "key" => MASK.to_owned(),
-                "url" => mask_url(text),
-                _ => text.to_owned(),
+            let written = table.get(name).and_then(Value::as_str);
+            let value = match (*name, written) {
+                ("key", Some(_)) => MASK.to_owned(),
+                ("url", Some(url)) => mask_url(url),
+                (_, Some(text)) => text.to_owned(),
+                ("profile", None) => server.profile.clone(),
+                ("model", None) => default_model(&server.profile),
+                _ => return None,
             };
-            Some(Shown {
-                key: format!("api_server[{index}].{name}"),
-                value: Value::from(value).to_string(),
-                origin: origin.clone(),
-            })
+            let origin = if written.is_some() { origin.clone() } else { Origin::Default };
+            Some(server_value(index, name, value, origin))
+        })
+        .collect()
+}
+
+fn server_value(index: usize, name: &str, value: String, origin: Origin) -> Shown {
+    let key = format!("api_server[{index}].{name}");
+    Shown { key, value: Value::from(value).to_string(), origin }
+}
+
+/// The servers that Hermes' profiles have and that the configuration does not name, as further ones.
+pub fn found_servers(config: &Config, hermes: &Hermes) -> Vec<Shown> {
+    let named = |profile: &str| config.api_servers.iter().any(|named| named.profile == profile);
+    let found = hermes.api_servers(&config.api_servers);
+    let found = found.into_iter().filter(|server| !named(&server.profile));
+    (config.api_servers.len()..)
+        .zip(found)
+        .flat_map(|(index, server)| {
+            let origin = Origin::Hermes(server.profile.clone());
+            [
+                ("profile", server.profile),
+                ("url", mask_url(&server.url)),
+                ("key", MASK.to_owned()),
+                ("model", server.model),
+            ]
+            .map(|(name, value)| server_value(index, name, value, origin.clone()))
         })
         .collect()
 }

@@ -29,6 +29,8 @@ pub enum Origin {
     File,
     /// This variable.
     Environment(String),
+    /// The files of this Hermes profile.
+    Hermes(String),
 }
 
 impl fmt::Display for Origin {
@@ -37,6 +39,7 @@ impl fmt::Display for Origin {
             Self::Default => f.write_str("default"),
             Self::File => f.write_str("file"),
             Self::Environment(name) => write!(f, "environment ({name})"),
+            Self::Hermes(profile) => write!(f, "Hermes (profile {profile})"),
         }
     }
 }

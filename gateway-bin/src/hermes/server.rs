@@ -50,7 +50,7 @@ pub enum Server {
 }
 
 /// The model a profile's API server advertises unless it is told otherwise.
-pub(super) fn default_model(profile: &str) -> String {
+pub fn default_model(profile: &str) -> String {
     match profile {
         DEFAULT_PROFILE | "custom" => "hermes-agent".to_owned(),
         name => name.to_owned(),

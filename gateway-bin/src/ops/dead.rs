@@ -1,10 +1,13 @@
 //! Dead letters and replays: the operator's hand on what ended (law D11).
 
+mod delivery;
+
 use anyhow::{Context as _, bail};
 use kanban_store::ledger::operator::{
     DeadDetail, DeadLeg, Operator, ReplayFilter, SubscriptionFilter,
 };
 
+pub use delivery::{Claim, Delivery, Shown};
 pub use kanban_store::ledger::operator::Decision;
 
 use super::{Context, Unusable};

@@ -1,9 +1,10 @@
 //! Events of a board, as they were written.
 
-use kanban_store::StoreError;
+use kanban_store::{StoreError, board::ListedEvent};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::Context;
+use super::{Context, time::Moment};
 
 /// One event.
 #[derive(Clone, Debug, Serialize)]
@@ -16,20 +17,29 @@ pub struct EventLine {
     pub kind: String,
     /// The attempt it belongs to.
     pub run: Option<i64>,
-    /// When it was written, in Unix seconds.
-    pub created_at: i64,
-    /// Its payload, as stored.
-    pub payload: Option<String>,
+    /// When it was written.
+    pub created_at: Moment,
+    /// Its payload; as text where it is no JSON.
+    pub payload: Option<Value>,
 }
 
-/// Events above `after`, of one task or of all, oldest first, at most `limit`.
+/// Some events of a board.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Oldest first.
+    pub events: Vec<EventLine>,
+    /// Whether there are more, earlier ones or, with `after`, later ones.
+    pub cut: bool,
+}
+
+/// The newest events of one task or of all, at most `limit`; with `after`, the first ones above that id.
 pub fn list(
     ctx: &Context,
     board: Option<&str>,
     task: Option<&str>,
-    after: i64,
+    after: Option<i64>,
     limit: usize,
-) -> anyhow::Result<Vec<EventLine>> {
+) -> anyhow::Result<Found> {
     let (found, mut board) = ctx.board(board)?;
     if let Some(task) = task
         && board.task(task)?.is_none()
@@ -38,16 +48,27 @@ pub fn list(
         let task = task.to_owned();
         return Err(super::on_board(StoreError::UnknownTask { task }, &found.slug));
     }
-    let events = board.events(task, after, limit)?;
-    Ok(events
-        .into_iter()
-        .map(|event| EventLine {
-            id: event.id,
-            task: event.task,
-            kind: event.kind,
-            run: event.run,
-            created_at: event.created_at,
-            payload: event.payload,
-        })
-        .collect())
+    let mut events = match after {
+        Some(after) => board.events(task, after, limit.saturating_add(1))?,
+        None => board.events(task, 0, usize::MAX)?,
+    };
+    let more = events.len().saturating_sub(limit);
+    match after {
+        Some(_) => events.truncate(limit),
+        None => drop(events.drain(..more)),
+    }
+    let line = |event: ListedEvent| EventLine {
+        id: event.id,
+        task: event.task,
+        kind: event.kind,
+        run: event.run,
+        created_at: Moment::from_secs(event.created_at),
+        payload: event.payload.map(json),
+    };
+    Ok(Found { events: events.into_iter().map(line).collect(), cut: more > 0 })
+}
+
+/// Stored JSON as JSON; anything else as the text that it is.
+pub(super) fn json(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

@@ -1,6 +1,6 @@
 //! A local receiver that speaks the API server's contract: for a developer's desk and for tests.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use anyhow::Context as _;
 use gateway_adapters::receiver::{How, Receiver, ReceiverConfig, ReceiverEvent, Script, Scripted};
@@ -26,6 +26,9 @@ pub struct Listen {
 pub struct Listening {
     receiver: Receiver,
     events: tokio::sync::mpsc::UnboundedReceiver<ReceiverEvent>,
+    wakes: u64,
+    /// Wakes without an answer yet: the request's number, and the wake's.
+    open: BTreeMap<u64, u64>,
 }
 
 /// One wake, or its end.
@@ -34,7 +37,7 @@ pub struct Listening {
 pub enum Heard {
     /// A wake arrived.
     Wake {
-        /// Its number.
+        /// Its number: wakes are counted from 1.
         number: u64,
         /// The session it is for.
         session: String,
@@ -80,7 +83,7 @@ impl Listen {
             format!("cannot listen on {}; name another address with --addr", self.addr)
         })?;
         let events = receiver.events();
-        Ok(Listening { receiver, events })
+        Ok(Listening { receiver, events, wakes: 0, open: BTreeMap::new() })
     }
 }
 
@@ -100,8 +103,10 @@ impl Listening {
         loop {
             match self.events.recv().await? {
                 ReceiverEvent::Arrived(request) if request.is_wake() => {
+                    self.wakes = self.wakes.saturating_add(1);
+                    self.open.insert(request.number, self.wakes);
                     return Some(Heard::Wake {
-                        number: request.number,
+                        number: self.wakes,
                         session: request.session().unwrap_or_default().to_owned(),
                         key: request.key().unwrap_or_default().to_owned(),
                         text: request.text(),
@@ -109,6 +114,7 @@ impl Listening {
                 }
                 ReceiverEvent::Arrived(_) => {}
                 ReceiverEvent::Answered(end) => {
+                    let Some(number) = self.open.remove(&end.number) else { continue };
                     let how = match end.how {
                         How::Ran => "ran",
                         How::Joined => "joined",
@@ -116,7 +122,7 @@ impl Listening {
                         How::Refused => "refused",
                         How::Left => "left",
                     };
-                    return Some(Heard::Answered { number: end.number, status: end.status, how });
+                    return Some(Heard::Answered { number, status: end.status, how });
                 }
             }
         }

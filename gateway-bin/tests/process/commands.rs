@@ -4,10 +4,9 @@ use std::process::Stdio;
 
 use gateway_adapters::receiver::ReceiverConfig;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::{
-    process::{Process, command, json, printed},
+    process::{Process, command, json, output, printed},
     support::{
         wait::{eventually, soon},
         world::World,
@@ -359,11 +358,8 @@ async fn a_demo_that_is_interrupted_leaves_nothing_behind() {
         let mut demo = command(&world, &["demo"]);
         demo.env("TMPDIR", world.folder()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut demo = demo.spawn().unwrap();
-        let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
-        while soon("a line", lines.next_line()).await.unwrap().unwrap()
-            != "The gateway runs in a process of its own."
-        {}
-        assert_eq!((folders(&world), processes(&world)), (1, 1));
+        let running = || (folders(&world) == 1 && processes(&world) == 1).then_some(());
+        eventually("the demo's gateway runs", running).await;
         let pid = demo.id().unwrap().to_string();
         let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(kill.success());
@@ -388,4 +384,68 @@ fn processes(world: &World) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
     lines.filter(|line| line.contains(folder.to_str().unwrap())).count()
+}
+
+#[tokio::test]
+async fn listings_show_what_is_new_and_times_in_one_form() {
+    let world = World::new().await;
+    let (task, _) = world.cards.asked("Build the report", "sess-abc");
+    world.cards.complete(&task, "done once");
+    let (nobody, _) = world.cards.asked("Wake nobody", "..");
+    let newest = world.cards.complete(&nobody, "no such session");
+    printed(&world, &["once"], 0).await;
+
+    // The newest ones, and a word about the others.
+    let some = output(&world, &["events", "--limit", "2", "--json"]).await;
+    let events: Value = serde_json::from_slice(&some.stdout).unwrap();
+    let ids: Vec<i64> =
+        events.as_array().unwrap().iter().map(|event| event["id"].as_i64().unwrap()).collect();
+    assert_eq!(ids, [newest - 1, newest]);
+    assert!(String::from_utf8(some.stderr).unwrap().contains("There are earlier events too"));
+    assert_eq!(events[1]["payload"]["summary"], "no such session", "{events}");
+    let first = output(&world, &["events", "--after", "0", "--limit", "1", "--json"]).await;
+    let events: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(events[0]["kind"], "created");
+    assert!(String::from_utf8(first.stderr).unwrap().contains("There are later events too"));
+    let all = output(&world, &["events", "--json"]).await;
+    assert!(all.stderr.is_empty());
+
+    let dead = json(&world, &["dead", "list", "--json"]).await;
+    let id = dead[0]["id"].to_string();
+    let shown = json(&world, &["dead", "show", &id, "--json"]).await;
+    let replay = json(&world, &["replay", "--task", &task, "--dry-run", "--json"]).await;
+    let status = output(&world, &["status", "--json"]).await;
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let mut times = 0;
+    for listing in [&events, &dead, &shown, &replay, &status] {
+        each_time(listing, &mut |at| {
+            times += 1;
+            let form = at.as_str().is_some_and(|at| at.starts_with("20") && at.ends_with('Z'));
+            assert!(form || at.is_null(), "{at} in {listing}");
+        });
+    }
+    assert!(times >= 8, "{times}");
+    assert!(shown["notes"].is_array(), "{shown}");
+    let people = printed(&world, &["dead", "show", &id], 0).await;
+    assert!(people.starts_with(&format!("delivery     {id}\nstate        parked\n")), "{people}");
+    assert!(people.contains(&nobody) && !people.contains(['{', '[']), "{people}");
+}
+
+/// Calls `see` with each field whose name says that it is a time.
+fn each_time(value: &Value, see: &mut dyn FnMut(&Value)) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| each_time(item, see)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if name.ends_with("_at")
+                    || ["since", "until", "oldest_open"].contains(&name.as_str())
+                {
+                    see(field);
+                } else {
+                    each_time(field, see);
+                }
+            }
+        }
+        _ => {}
+    }
 }

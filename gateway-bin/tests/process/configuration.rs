@@ -74,6 +74,49 @@ async fn values_are_shown_with_where_they_come_from_and_never_a_key() {
 }
 
 #[tokio::test]
+async fn servers_and_lists_are_shown_as_they_are_in_force() {
+    let mut world = World::new().await;
+    world.set("wake.kinds", "completed, blocked");
+    world.set("owner", "42");
+    std::fs::write(
+        world.hermes().join(".env"),
+        "API_SERVER_KEY=a-key-that-nobody-may-see\nAPI_SERVER_PORT=8765\n",
+    )
+    .unwrap();
+    std::fs::create_dir_all(world.hermes().join("profiles/work")).unwrap();
+    let shown = |server: Option<&str>| {
+        let mut show = command(&world, &["config", "show"]);
+        show.env_remove("KANBAN_GATEWAY_API_SERVER");
+        if let Some(server) = server {
+            show.env("KANBAN_GATEWAY_API_SERVER", format!("[{server}]"));
+        }
+        async move { String::from_utf8(show.output().await.unwrap().stdout).unwrap() }
+    };
+    let found = shown(None).await;
+    for line in [
+        "wake.kinds = [\"completed\", \"blocked\"]  # environment",
+        "owner = \"42\"  # environment",
+        "api_server[0].profile = \"default\"  # Hermes (profile default)",
+        "api_server[0].url = \"http://127.0.0.1:8765\"",
+        "api_server[0].key = \"***\"",
+        "api_server[0].model = \"hermes-agent\"",
+    ] {
+        assert!(found.contains(line), "{line:?} is missing in:\n{found}");
+    }
+    let both =
+        shown(Some("{ profile = \"work\", url = \"http://h:1\", key = \"another-secret-key\" }"))
+            .await;
+    for line in [
+        "api_server[0].profile = \"work\"  # environment",
+        "api_server[0].model = \"work\"  # default",
+        "api_server[1].profile = \"default\"  # Hermes (profile default)",
+    ] {
+        assert!(both.contains(line), "{line:?} is missing in:\n{both}");
+    }
+    assert!(!(found + &both).contains("-key"));
+}
+
+#[tokio::test]
 async fn a_wrong_configuration_names_every_fault_and_ends_with_2() {
     let world = World::new().await;
     let file = world.folder().join("gateway.toml");

@@ -92,11 +92,16 @@ async fn a_wake_that_is_dropped_is_found_by_the_look_and_not_sent_again() {
 async fn machines_read_json_lines() {
     let mut world = World::new().await;
     let mut listen = Listen::start(&mut world, &["--json"]);
+    let first: Value = serde_json::from_str(&listen.line().await).unwrap();
+    assert_eq!(first["event"], "listening");
+    assert!(first["url"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{first}");
     let (task, row) = world.cards.asked("Build the report", "sess-abc");
     let running = world.start();
     let event = world.cards.complete(&task, "done once");
     let wake: Value = serde_json::from_str(&listen.line().await).unwrap();
     assert_eq!((&wake["event"], &wake["session"]), (&"wake".into(), &"sess-abc".into()));
+    // Looks into the session are no wakes: the first wake is the first.
+    assert_eq!(wake["number"], 1);
     assert!(wake["text"].as_str().unwrap().contains(&task));
     let end: Value = serde_json::from_str(&listen.line().await).unwrap();
     assert_eq!(
@@ -106,6 +111,25 @@ async fn machines_read_json_lines() {
     world.settled(&row, event).await;
     running.stop().await.unwrap();
     listen.end().await;
+}
+
+#[tokio::test]
+async fn a_port_of_the_systems_choice_is_told_and_the_help_has_each_word() {
+    let world = World::new().await;
+    let mut child = command(&world, &["listen", "--json", "--addr", "127.0.0.1:0"]);
+    let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = soon("the address", lines.next_line()).await.unwrap().unwrap();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    let addr = line["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+    assert!(std::net::TcpStream::connect(addr).is_ok(), "{addr}");
+    child.kill().await.unwrap();
+    let help = printed(&world, &["listen", "--help"], 0).await;
+    for word in ["incomplete", "failed", "drop", "lose", ":N"] {
+        assert!(help.contains(word), "{word} is missing in {help}");
+        let script = word.replace(":N", "200:2");
+        assert!(gateway_bin::ops::listen::checked_script(&script).is_ok(), "{script}");
+    }
 }
 
 /// The README's way without Hermes, but for the port.

@@ -357,7 +357,7 @@ async fn a_demo_that_is_interrupted_leaves_nothing_behind() {
     for signal in ["-TERM", "-INT"] {
         let mut demo = command(&world, &["demo"]);
         demo.env("TMPDIR", world.folder()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut demo = demo.spawn().unwrap();
+        let demo = demo.spawn().unwrap();
         let running = || (folders(&world) == 1 && processes(&world) == 1).then_some(());
         eventually("the demo's gateway runs", running).await;
         let pid = demo.id().unwrap().to_string();

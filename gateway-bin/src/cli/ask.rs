@@ -18,6 +18,7 @@ use crate::ops::{
     events, ledger, status,
     subs::{self, Target},
     tasks, unix_now,
+    watch::Watcher,
 };
 
 /// Answers every command that needs only the configuration.
@@ -57,6 +58,10 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
                 });
             }
             output::decisions(&done, "sent again", json.json)
+        }
+        Command::Watch { board, lines } => {
+            let watcher = Watcher::open(ctx, board.board.as_deref())?;
+            super::watch::watch(watcher, lines)
         }
         Command::Ledger { command: LedgerCommand::Migrate } => {
             let ran = ledger::migrate(ctx)?;

@@ -10,6 +10,7 @@ pub mod serve;
 pub mod status;
 pub mod subs;
 pub mod tasks;
+pub mod watch;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

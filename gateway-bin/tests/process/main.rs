@@ -8,6 +8,7 @@ mod instances;
 mod listen;
 mod process;
 mod shutdown;
+mod watch;
 
 #[expect(dead_code, reason = "shared with the whole-flow tests, which use all of it")]
 mod support;

@@ -1,6 +1,7 @@
 //! What an operator asks and decides, for commands: each call is a transaction of its own.
 
 mod dead;
+mod latest;
 mod list;
 mod release;
 mod reopen;
@@ -41,6 +42,11 @@ impl Operator {
     /// The dead letters: parked and expired legs, oldest first; dropped ones only if asked for.
     pub fn dead_list(&mut self, with_dropped: bool) -> Result<Vec<DeadLeg>, StoreError> {
         self.read("listing the dead letters", |conn| dead::list(conn, with_dropped))
+    }
+
+    /// The newest deliveries of a board, whatever came of them; the last to be planned first.
+    pub fn latest(&mut self, board: &str, most: i64) -> Result<Vec<DeadLeg>, StoreError> {
+        self.read("listing the newest deliveries", |conn| latest::latest(conn, board, most))
     }
 
     /// Everything about one leg, dead or not.

@@ -55,6 +55,14 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: TaskCommand,
     },
+    /// A board live: what stands where, what runs, what was told to whom.
+    Watch {
+        #[command(flatten)]
+        board: Board,
+        /// Print a line for each change instead; also where there is no terminal.
+        #[arg(long)]
+        lines: bool,
+    },
     /// The newest events of a board, oldest of them first.
     Events {
         #[command(flatten)]

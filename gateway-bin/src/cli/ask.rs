@@ -19,6 +19,7 @@ use crate::ops::{
     events, ledger, status,
     subs::{self, Target, Wanted},
     tasks, unix_now,
+    watch::Watcher,
 };
 
 /// Answers every command that needs only the configuration.
@@ -69,6 +70,10 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
                 return Ok(ExitCode::SUCCESS);
             }
             output::decisions(&done, sent_again(ctx)?, json.json)
+        }
+        Command::Watch { board, lines } => {
+            let watcher = Watcher::open(ctx, board.board.as_deref())?;
+            super::watch::watch(watcher, lines)
         }
         Command::Ledger { command: LedgerCommand::Migrate } => {
             let ran = ledger::migrate(ctx)?;

@@ -8,6 +8,7 @@ macro_rules! say {
 mod args;
 mod ask;
 mod output;
+mod watch;
 
 use std::{
     ffi::OsString,

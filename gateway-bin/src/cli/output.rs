@@ -23,7 +23,12 @@ use crate::{
 /// Prints a line; `say!` is how it is called.
 pub(super) fn line(text: Arguments<'_>) {
     // `kanban-gateway events | head`: whoever closed the pipe does not want the rest.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = heard(text);
+}
+
+/// Prints a line; false when nobody reads any more.
+pub(super) fn heard(text: Arguments<'_>) -> bool {
+    writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 
 /// Prints `value` as indented JSON.

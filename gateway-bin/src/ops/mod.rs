@@ -11,6 +11,7 @@ pub mod status;
 pub mod subs;
 pub mod tasks;
 pub mod time;
+pub mod watch;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

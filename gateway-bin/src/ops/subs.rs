@@ -1,16 +1,9 @@
-//! Subscriptions: which there are and whose, new ones, and the operator's word on ownership (law O2).
+//! Subscriptions: new ones, and the operator's word on ownership (law O2).
 
-use std::path::Path;
+mod list;
 
 use anyhow::{Context as _, bail};
-use kanban_notify::{
-    ids::EventId,
-    ownership::{self, Ownership, Why},
-    policy::{Policy, World},
-    session,
-    subscription::{Mode, Row, SubKey},
-    time::Timestamp,
-};
+use kanban_notify::{ownership, session};
 use kanban_store::{
     board::{Board, EditOutcome, RowEdit, RowKey, SubscriptionRow},
     ledger::{
@@ -21,41 +14,11 @@ use kanban_store::{
 };
 use serde::Serialize;
 
+pub use list::{Listing, Reach, SubLine, list};
+pub(super) use list::{domain_row, is_copy, lines, rows, world};
+
 use super::{Context, Unusable, unix_now};
 use crate::config::nearest;
-
-/// How many rows are read at a time.
-const PAGE: usize = 1_000;
-
-/// A subscription in a list.
-#[derive(Clone, Debug, Serialize)]
-pub struct SubLine {
-    /// The board.
-    pub board: String,
-    /// The task.
-    pub task: String,
-    /// The platform, as stored.
-    pub platform: String,
-    /// The chat, or the raw session.
-    pub chat: String,
-    /// The thread; empty for none.
-    pub thread: String,
-    /// `notifier_profile` as stored.
-    pub owner: Option<String>,
-    /// `delivery_mode`; empty where the file has none.
-    pub mode: String,
-    /// `last_event_id`.
-    pub cursor: i64,
-    /// Whether we serve it: `ours`, `to be adopted`, or why not.
-    pub served: String,
-    /// The same, for a decision.
-    #[serde(skip)]
-    pub reach: Reach,
-    /// Deliveries under way or waiting, as the ledger knows.
-    pub open: i64,
-    /// The ledger's id of its copy, for `replay --subscription`.
-    pub id: Option<i64>,
-}
 
 /// A row named on the command line.
 #[derive(Clone, Debug)]
@@ -81,26 +44,6 @@ pub struct Added {
     pub inherited: bool,
     /// Why nothing may come of it, in words for people.
     pub warnings: Vec<String>,
-}
-
-/// Who serves a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// We do.
-    Served,
-    /// Somebody else does, or the operator decided so.
-    Elsewhere,
-    /// Nobody, as far as can be seen.
-    Nobody,
-}
-
-/// What `sub list` found.
-#[derive(Clone, Debug, Default)]
-pub struct Listing {
-    /// The subscriptions.
-    pub subs: Vec<SubLine>,
-    /// Boards that could not be read, and why.
-    pub failed: Vec<(String, String)>,
 }
 
 /// Which rows an operator means; what is `None` does not matter.
@@ -130,36 +73,6 @@ impl std::fmt::Display for Wanted {
         let task = self.task.iter().map(|name| format!("of task `{name}`"));
         f.write_str(&platform.chain(task).collect::<Vec<_>>().join(" "))
     }
-}
-
-/// Every subscription of one board, or of all. Of all boards, those that cannot be read are named.
-pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
-    let world = world(ctx)?;
-    let policy = ctx.config.policy(false);
-    let copies = match ctx.ledger()? {
-        Some(mut ledger) => ledger.subscription_list(&SubscriptionFilter::default())?,
-        None => Vec::new(),
-    };
-    let mut listing = Listing::default();
-    if let Some(slug) = board {
-        let (found, mut board) = ctx.board(Some(slug))?;
-        let rows = rows(&mut board)?;
-        listing.subs = lines(&found.slug, &board, rows, &copies, &policy, &world).collect();
-        return Ok(listing);
-    }
-    for (slug, path) in ctx.boards()? {
-        let read = Board::open(&path).map_err(anyhow::Error::from).and_then(|mut board| {
-            let rows = rows(&mut board)?;
-            Ok((board, rows))
-        });
-        match read {
-            Ok((board, rows)) => {
-                listing.subs.extend(lines(&slug, &board, rows, &copies, &policy, &world));
-            }
-            Err(error) => listing.failed.push((slug, format!("{error:#}"))),
-        }
-    }
-    Ok(listing)
 }
 
 /// Subscribes a chat or session to a task; the row is born ours (law O1).
@@ -214,7 +127,8 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
     let has_mode = board.features().delivery_mode;
     let row = rows(board)?.into_iter().find(|row| row.key == *key);
     if let Some(row) = row {
-        let (reach, why) = reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
+        let (reach, why) =
+            list::reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
         if reach != Reach::Served {
             let platform = row.key.platform.trim().to_lowercase();
             let built = crate::wiring::PLATFORMS;
@@ -365,124 +279,5 @@ fn find(board: &mut Board, target: &Target) -> anyhow::Result<SubscriptionRow> {
             bail!("several threads of that chat are subscribed; name one with --thread")
         }
         (None, _) => bail!("there is no such subscription; see `kanban-gateway sub list`"),
-    }
-}
-
-pub(super) fn rows(board: &mut Board) -> anyhow::Result<Vec<SubscriptionRow>> {
-    let mut all = Vec::new();
-    let mut after = 0;
-    loop {
-        let (page, _) = board.subscriptions(after, PAGE)?;
-        let Some(last) = page.last() else { return Ok(all) };
-        after = last.rowid;
-        all.extend(page);
-    }
-}
-
-/// The world as it is at this moment, for one look.
-pub(super) fn world(ctx: &Context) -> anyhow::Result<World> {
-    crate::wiring::world_now(&ctx.config, &ctx.env).context("the channels cannot be made")
-}
-
-/// Whether a copy of the ledger is that of a row.
-pub(super) fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
-    copy.task == row.key.task
-        && copy.platform == row.key.platform
-        && copy.chat == row.key.chat
-        && copy.thread == row.key.thread
-        && copy.created_at == row.created_at.saturating_mul(1_000_000)
-}
-
-/// A row as the domain sees it.
-pub(super) fn domain_row(row: &SubscriptionRow) -> Row {
-    Row {
-        key: SubKey {
-            task: row.key.task.clone(),
-            platform: row.key.platform.clone(),
-            chat: row.key.chat.clone(),
-            thread: row.key.thread.clone(),
-        },
-        created_at: Timestamp::from_secs(row.created_at),
-        cursor: EventId(row.cursor),
-        owner: row.owner.clone(),
-        user: row.user.clone(),
-        mode: Mode::parse(row.mode.as_deref()),
-        rowid: row.rowid,
-    }
-}
-
-/// Rows of a board as lines of a list.
-pub(super) fn lines<'a>(
-    slug: &'a str,
-    board: &Board,
-    rows: Vec<SubscriptionRow>,
-    copies: &'a [SubscriptionInfo],
-    policy: &'a Policy,
-    world: &'a World,
-) -> impl Iterator<Item = SubLine> + 'a {
-    let has_mode = board.features().delivery_mode;
-    let path = board.path().to_owned();
-    rows.into_iter().map(move |row| {
-        let copy = copies.iter().find(|copy| Path::new(&copy.path) == path && is_copy(copy, &row));
-        line(slug, row, copy, has_mode, policy, world)
-    })
-}
-
-/// Who serves a row, in one word and in words for people.
-pub(super) fn reach(
-    row: &SubscriptionRow,
-    released: bool,
-    has_mode: bool,
-    policy: &Policy,
-    world: &World,
-) -> (Reach, String) {
-    if released {
-        return (Reach::Elsewhere, Why::Released.text().to_owned());
-    }
-    let row = domain_row(row);
-    match ownership::decide(&row, None, has_mode, policy, world) {
-        Ownership::Ours { .. } => (Reach::Served, "ours".to_owned()),
-        Ownership::Adopt { profile, .. } => {
-            let platform = row.key.platform_name();
-            let api = row.key.is_api_server();
-            let why = if api { Why::NoServer } else { Why::NoChannel };
-            match world.channels.contains_key(&ownership::channel(&platform, api, &profile)) {
-                true => (Reach::Served, "to be adopted".to_owned()),
-                false => (Reach::Nobody, format!("to be adopted, but {}", why.text())),
-            }
-        }
-        Ownership::ReadOnly(why) => {
-            let reach = match why {
-                Why::HermesServes | Why::Released => Reach::Elsewhere,
-                Why::NoChannel | Why::NoServer | Why::NothingToSend => Reach::Nobody,
-            };
-            (reach, why.text().to_owned())
-        }
-    }
-}
-
-fn line(
-    slug: &str,
-    row: SubscriptionRow,
-    copy: Option<&SubscriptionInfo>,
-    has_mode: bool,
-    policy: &Policy,
-    world: &World,
-) -> SubLine {
-    let released = copy.is_some_and(|copy| copy.life == "released");
-    let (reach, served) = reach(&row, released, has_mode, policy, world);
-    SubLine {
-        board: slug.to_owned(),
-        task: row.key.task,
-        platform: row.key.platform,
-        chat: row.key.chat,
-        thread: row.key.thread,
-        owner: row.owner,
-        mode: row.mode.unwrap_or_default(),
-        cursor: row.cursor,
-        served,
-        reach,
-        open: copy.map_or(0, |copy| copy.open_legs),
-        id: copy.map(|copy| copy.id),
     }
 }

@@ -4,12 +4,14 @@
 mod commands;
 mod configuration;
 mod crashes;
+mod errors;
 mod instances;
 mod listen;
 mod process;
 mod shutdown;
 mod status;
 mod telling;
+mod watch;
 
 #[expect(dead_code, reason = "shared with the whole-flow tests, which use all of it")]
 mod support;

@@ -246,7 +246,11 @@ impl Engine {
     pub fn handle(&mut self, input: Input, now: Timestamp) -> Vec<Command> {
         self.follow_clock(now);
         match input {
-            Input::Start | Input::Disturbed => self.load_work(),
+            Input::Start => {
+                self.set_timer(Timer::Tidy, now.after(state::TIDY_EVERY));
+                self.load_work();
+            }
+            Input::Disturbed => self.load_work(),
             Input::Change(change) => self.change(change, now),
             Input::PassRead { opening, pass, copies } => {
                 self.pass_read(opening, &pass, &copies, now);
@@ -325,6 +329,10 @@ impl Engine {
             self.timer_of.remove(&timer);
             match timer {
                 Timer::Work => self.load_work(),
+                Timer::Tidy => {
+                    self.set_timer(Timer::Tidy, now.after(state::TIDY_EVERY));
+                    self.forget_sessions(now);
+                }
                 Timer::Lane(lane) => {
                     self.touched.insert(lane);
                 }

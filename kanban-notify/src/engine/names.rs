@@ -4,9 +4,22 @@ use super::{
     Command, Engine, Notice,
     state::{Hold, Lane, LaneState},
 };
-use crate::{history::SessionView, ids::ChannelName, message::Destination};
+use crate::{
+    history::SessionView, ids::ChannelName, message::Destination, record::WAKE_BUDGET_WINDOW,
+    time::Timestamp,
+};
 
 impl Engine {
+    /// Forgets when sessions were woken, and what failed there, once neither counts any more (laws W4, W5).
+    pub(super) fn forget_sessions(&mut self, now: Timestamp) {
+        let span = WAKE_BUDGET_WINDOW.max(self.policy.wake.longest_turn);
+        self.wakes.retain(|_, wakes| {
+            wakes.retain(|at| now.since(*at) < span);
+            !wakes.is_empty()
+        });
+        self.failed.retain(|lane, _| self.wakes.contains_key(lane));
+    }
+
     /// Learns a session's new name and moves the lane's tracks there; the new lane, if it moved.
     pub(super) fn follow(&mut self, lane: &Lane, view: &SessionView) -> Option<Lane> {
         let Destination::Session { channel, session } = lane.destination() else {
@@ -79,5 +92,37 @@ impl Engine {
         if old != new {
             self.move_tracks(&old, &new);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        engine::Input,
+        key::Identity,
+        policy::{Policy, World},
+        record::{RecentWake, Work},
+    };
+
+    #[test]
+    fn sessions_that_nobody_wakes_any_more_are_forgotten() {
+        let identity = Identity::new("gateway".into(), vec![1; 32]);
+        let mut engine = Engine::new(Policy::default(), identity, World::default());
+        let at = |second: i64| Timestamp::from_secs(1_000_000 + second);
+        engine.handle(Input::Start, at(0));
+        let wake = |session: &str, second| RecentWake {
+            channel: ChannelName::api_server("default"),
+            session: session.into(),
+            at: at(second),
+            failed: Some("r".into()),
+        };
+        let recent_wakes = vec![wake("old", 0), wake("new", 600)];
+        engine.handle(Input::Work(Box::new(Work { recent_wakes, ..Work::default() })), at(600));
+        assert_eq!((engine.wakes.len(), engine.failed.len()), (2, 2));
+        engine.handle(Input::Tick, at(0).after(Duration::from_secs(3_600)));
+        assert_eq!((engine.wakes.len(), engine.failed.len()), (1, 1));
     }
 }

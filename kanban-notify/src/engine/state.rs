@@ -36,6 +36,8 @@ pub(super) const RAISE_ROWS: usize = 256;
 /// When a board that was opened is first looked through for aged rows, and how often later (law S3).
 pub(super) const AGE_FIRST: Duration = Duration::from_secs(60);
 pub(super) const AGE_EVERY: Duration = Duration::from_secs(3_600);
+/// How often memory of sessions that nobody wakes any more is given up.
+pub(super) const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 /// Events in one pass.
 pub(super) const PASS_EVENTS: usize = 512;
 /// Watched rows in one sweep.
@@ -109,6 +111,7 @@ impl Lane {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Timer {
     Work,
+    Tidy,
     Lane(Lane),
     Read(BoardId),
     Sweep(BoardId),

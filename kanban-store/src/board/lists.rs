@@ -116,7 +116,10 @@ impl Board {
         })
     }
 
-    fn list<T>(&mut self, read: impl FnOnce(&mut Self) -> QueryResult<T>) -> Result<T, StoreError> {
+    pub(super) fn list<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> QueryResult<T>,
+    ) -> Result<T, StoreError> {
         self.check_file()?;
         self.snapshot(false, |board| read(board).map_err(|source| read_error(&board.path, source)))
     }
@@ -131,7 +134,7 @@ struct RawListed {
     created_at: Cell,
 }
 
-fn tasks(
+pub(super) fn tasks(
     connection: &mut SqliteConnection,
     sql: &str,
     binds: &[Bind<'_>],

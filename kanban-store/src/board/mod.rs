@@ -13,6 +13,7 @@ mod lenient;
 mod lists;
 mod model;
 mod open;
+mod overview;
 mod pass;
 mod print;
 mod rows;
@@ -40,6 +41,7 @@ pub use model::{
     AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey,
     SubscriptionRow, TOLD_KINDS, TaskRow,
 };
+pub use overview::{Column, Overview, RunningTask};
 
 use crate::error::StoreError;
 use connection::{Access, BUSY_BACKSTOP, Trouble, read_error, trouble};

@@ -1,6 +1,7 @@
 //! What an operator asks and decides, for commands: each call is a transaction of its own.
 
 mod dead;
+mod latest;
 mod list;
 mod release;
 mod reopen;
@@ -46,6 +47,11 @@ impl Operator {
     /// Legs that are still to be sent, oldest first.
     pub fn waiting_list(&mut self) -> Result<Vec<DeadLeg>, StoreError> {
         self.read("listing what waits", dead::waiting)
+    }
+
+    /// The newest deliveries of a board, whatever came of them; the last to be planned first.
+    pub fn latest(&mut self, board: &str, most: i64) -> Result<Vec<DeadLeg>, StoreError> {
+        self.read("listing the newest deliveries", |conn| latest::latest(conn, board, most))
     }
 
     /// Everything about one leg, dead or not.

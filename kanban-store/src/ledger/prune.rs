@@ -6,7 +6,7 @@ use diesel::prelude::*;
 
 use super::{
     plan::is_told,
-    schema::{claims, events, legs, subscriptions},
+    schema::{aliases, claims, events, legs, subscriptions},
     states,
 };
 
@@ -40,6 +40,8 @@ pub struct Pruned {
     pub bodies: usize,
     /// Claims.
     pub claims: usize,
+    /// Names of sessions.
+    pub aliases: usize,
 }
 
 impl Pruned {
@@ -52,6 +54,7 @@ impl Pruned {
             subscriptions: self.subscriptions + other.subscriptions,
             bodies: self.bodies + other.bodies,
             claims: self.claims + other.claims,
+            aliases: self.aliases + other.aliases,
         }
     }
 }
@@ -68,6 +71,12 @@ pub fn slice(
     from: Mark,
 ) -> QueryResult<(Pruned, Option<Mark>)> {
     let mut pruned = Pruned::default();
+    if from == Mark::default() {
+        // Where the name is still in use, the next look learns it again.
+        pruned.aliases = diesel::delete(aliases::table)
+            .filter(aliases::learnt_at.lt(limits.outcomes_before))
+            .execute(conn)?;
+    }
     // Legs first: a copy goes once nothing refers to it.
     let leg = prune_legs(conn, limits, from.leg, &mut pruned)?;
     let claim = prune_claims(conn, limits, from.claim, &mut pruned)?;

@@ -10,6 +10,7 @@ mod discovery;
 mod edits;
 mod guard;
 mod opening;
+mod overview;
 mod pass;
 #[cfg(feature = "notify-ports")]
 mod ports;

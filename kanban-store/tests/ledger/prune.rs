@@ -1,5 +1,6 @@
 //! What is forgotten, and what never is (law D10).
 
+use diesel::connection::SimpleConnection as _;
 use kanban_store::ledger::{
     Operator, ends, plan,
     prune::{Limits, Pruned},
@@ -71,4 +72,17 @@ fn many_slices_are_one_pruning() {
     ends::note_raised(conn, done.owed[0].subscription.id, 1_200, 9).unwrap();
     let pruned = Operator::over(ledger).prune(ALL).unwrap();
     assert_eq!((pruned.legs, pruned.events), (1_200, 1_200));
+}
+
+#[test]
+fn names_of_sessions_that_were_learnt_long_ago_are_forgotten() {
+    let (_folder, mut ledger) = ledger();
+    ledger
+        .connection()
+        .batch_execute("INSERT INTO aliases VALUES ('c', 'a', 'b', 5), ('c', 'x', 'y', 50)")
+        .unwrap();
+    let mut operator = Operator::over(ledger);
+    let limits = Limits { outcomes_before: 10, bodies_before: 10 };
+    assert_eq!(operator.prune(limits).unwrap().aliases, 1);
+    assert_eq!(operator.prune(limits).unwrap(), Pruned::default());
 }

@@ -82,7 +82,7 @@ async fn d8_a_wrong_key_rests_the_channel_until_the_key_is_right() {
     std::fs::write(&file, wrong).expect(".env");
     scene.ours.start().await;
     scene.complete().await;
-    scene.ours.logged("channel paused").await;
+    scene.ours.logged("credential refused").await;
     let status = scene.ours.status();
     assert_eq!(status.pauses.len(), 1, "{status:?}");
     assert!(status.pauses[0].reason.contains("401"), "{status:?}");

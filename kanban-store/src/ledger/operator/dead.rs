@@ -226,7 +226,7 @@ pub fn replay(
         .collect()
 }
 
-type Joined = (LegRow, SubscriptionRow, BoardRow, EventRow);
+pub(super) type Joined = (LegRow, SubscriptionRow, BoardRow, EventRow);
 
 #[diesel::dsl::auto_type]
 fn source() -> _ {
@@ -238,7 +238,7 @@ fn source() -> _ {
     )
 }
 
-type Query = diesel::helper_types::IntoBoxed<
+pub(super) type Query = diesel::helper_types::IntoBoxed<
     'static,
     diesel::dsl::Select<
         source,
@@ -252,7 +252,7 @@ type Query = diesel::helper_types::IntoBoxed<
     Sqlite,
 >;
 
-fn joined() -> Query {
+pub(super) fn joined() -> Query {
     source()
         .select((
             LegRow::as_select(),
@@ -280,7 +280,7 @@ fn filtered(filter: &ReplayFilter) -> Query {
     query
 }
 
-fn dead_leg((leg, subscription, board, event): &Joined) -> DeadLeg {
+pub(super) fn dead_leg((leg, subscription, board, event): &Joined) -> DeadLeg {
     DeadLeg {
         id: leg.id,
         subscription: subscription.id,

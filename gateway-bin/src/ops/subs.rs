@@ -15,7 +15,7 @@ use kanban_store::{
 use serde::Serialize;
 
 pub use list::{Listing, Reach, SubLine, list};
-pub(super) use list::{domain_row, is_copy, lines, rows, world};
+pub(super) use list::{copies_of, domain_row, is_copy, lines, rows, world};
 
 use super::{Context, Unusable, unix_now};
 use crate::config::nearest;

@@ -10,7 +10,10 @@ use kanban_notify::{
     session,
     time::Timestamp,
 };
-use kanban_store::board::{Board, ListedEvent, SubscriptionRow};
+use kanban_store::{
+    board::{Board, ListedEvent, SubscriptionRow},
+    ledger::operator::SubscriptionInfo,
+};
 
 use super::deliveries::Known;
 use crate::ops::{counted, subs, unix_now};
@@ -44,9 +47,11 @@ pub(super) fn asked(
              set the clock, or start `kanban-gateway run --accept`"
         )));
     }
+    let copies = known.copies(board.path());
     let mut expiring = 0_usize;
     for row in rows {
-        expiring = expiring.saturating_add(expiring_of(board, row, known, policy, world, now)?);
+        let copy = copies.iter().copied().find(|copy| subs::is_copy(copy, row));
+        expiring = expiring.saturating_add(expiring_of(board, row, copy, policy, world, now)?);
     }
     Ok((expiring > policy.expire_without_asking).then(|| {
         format!(
@@ -71,12 +76,11 @@ fn clock_behind(board: &mut Board, after: i64, now: i64) -> anyhow::Result<Optio
 fn expiring_of(
     board: &mut Board,
     row: &SubscriptionRow,
-    known: &Known,
+    copy: Option<&SubscriptionInfo>,
     policy: &Policy,
     world: &World,
     now: i64,
 ) -> anyhow::Result<usize> {
-    let copy = known.copy(board.path(), row);
     let seen = subs::domain_row(row);
     let has_mode = board.features().delivery_mode;
     let released = copy.is_some_and(|copy| copy.life == "released");

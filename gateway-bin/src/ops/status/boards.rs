@@ -53,8 +53,12 @@ pub(super) fn look(
                 slug: board.slug.clone(),
                 path: board.path.clone(),
                 state: format!(
-                    "its file is missing, and {} of it not settled; put the file back, or see `sub release`",
-                    if open == 1 { "1 delivery is".to_owned() } else { format!("{open} deliveries are") }
+                    "its file is missing, and {} of it not settled; once it is back, they go on",
+                    if open == 1 {
+                        "1 delivery is".to_owned()
+                    } else {
+                        format!("{open} deliveries are")
+                    }
                 ),
                 subscriptions: 0,
                 newest_event: board.position,

@@ -3,15 +3,12 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use kanban_notify::{ownership, policy::Policy};
-use kanban_store::{
-    board::SubscriptionRow,
-    ledger::{
-        operator::{
-            BoardInfo, Counts, DeadLeg, InstanceInfo, LaneInfo, Operator, SubscriptionFilter,
-            SubscriptionInfo,
-        },
-        rows::PauseRow,
+use kanban_store::ledger::{
+    operator::{
+        BoardInfo, Counts, DeadLeg, InstanceInfo, LaneInfo, Operator, SubscriptionFilter,
+        SubscriptionInfo,
     },
+    rows::PauseRow,
 };
 
 use super::{Lane, Paused, Process, Status, Waiting};
@@ -52,9 +49,9 @@ impl Known {
         self.boards.iter().find(|board| Path::new(&board.path) == path)
     }
 
-    /// The ledger's copy of a row.
-    pub(super) fn copy(&self, path: &Path, row: &SubscriptionRow) -> Option<&SubscriptionInfo> {
-        self.copies.iter().find(|copy| Path::new(&copy.path) == path && subs::is_copy(copy, row))
+    /// The ledger's copies of a board's rows.
+    pub(super) fn copies(&self, path: &Path) -> Vec<&SubscriptionInfo> {
+        subs::copies_of(&self.copies, path)
     }
 
     /// How much of a board is not settled: deliveries, and cursors that could not be raised.

@@ -118,6 +118,14 @@ pub(in crate::ops) fn world(ctx: &Context) -> anyhow::Result<World> {
     crate::wiring::world_now(&ctx.config, &ctx.env).context("the channels cannot be made")
 }
 
+/// The ledger's copies of the rows of one board.
+pub(in crate::ops) fn copies_of<'a>(
+    copies: &'a [SubscriptionInfo],
+    path: &Path,
+) -> Vec<&'a SubscriptionInfo> {
+    copies.iter().filter(|copy| Path::new(&copy.path) == path).collect()
+}
+
 /// Whether a copy of the ledger is that of a row.
 pub(in crate::ops) fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
     copy.task == row.key.task
@@ -155,9 +163,9 @@ pub(in crate::ops) fn lines<'a>(
     world: &'a World,
 ) -> impl Iterator<Item = SubLine> + 'a {
     let has_mode = board.features().delivery_mode;
-    let path = board.path().to_owned();
+    let copies = copies_of(copies, board.path());
     rows.into_iter().map(move |row| {
-        let copy = copies.iter().find(|copy| Path::new(&copy.path) == path && is_copy(copy, &row));
+        let copy = copies.iter().copied().find(|copy| is_copy(copy, &row));
         line(slug, row, copy, has_mode, policy, world)
     })
 }

@@ -53,7 +53,7 @@ pub(super) fn look(
                 slug: board.slug.clone(),
                 path: board.path.clone(),
                 state: format!(
-                    "its file is missing, and {} of it not settled; once it is back, they go on",
+                    "its file is missing, and {} of it not settled; all goes on once it is back",
                     if open == 1 {
                         "1 delivery is".to_owned()
                     } else {

@@ -94,6 +94,19 @@ pub(crate) fn schema_version(
         .map_err(|source| read_error(path, source))
 }
 
+/// The file's columns, if somebody changed its tables since `known`.
+pub(crate) fn changed(
+    path: &Path,
+    known: i64,
+    connection: &mut SqliteConnection,
+) -> Result<Option<(i64, Features)>, StoreError> {
+    let schema = schema_version(path, connection)?;
+    if schema == known {
+        return Ok(None);
+    }
+    Ok(Some((schema, Features::find(path, connection)?)))
+}
+
 #[derive(Debug)]
 struct Column {
     name: String,

@@ -3,10 +3,17 @@
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl, update};
 use serde::Serialize;
 
-use super::{PATIENCE, event, find, promote, run};
+use super::{
+    Metadata, PATIENCE, cards, event, parents,
+    ready::promote_ready,
+    run,
+    task::{find, forgive, look, release},
+    text::{filled, first_line, length},
+};
 use crate::{
     board::{
         Board,
+        immediate::Failed,
         schema::tasks,
         statement::{Bind, execute},
     },
@@ -22,16 +29,37 @@ pub struct Completion {
     pub summary: Option<String>,
 }
 
+/// What a worker hands over besides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Handover {
+    /// Facts for whoever goes on, kept with the attempt.
+    pub metadata: Metadata,
+    /// Files that came of it; they are sent with the notice. See [`complete_with`].
+    pub artifacts: Vec<String>,
+    /// Tasks that the worker made on the way. One that it did not make stops the completion.
+    pub created: Vec<String>,
+    /// The worker's attempt: refused once that is over.
+    pub run: Option<i64>,
+}
+
 #[derive(Serialize)]
-struct Completed<'a> {
+struct Completed {
     result_len: usize,
     summary: Option<String>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    artifacts: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    verified_cards: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    artifacts: Vec<String>,
 }
 
 /// The longest first line of a summary in an event, in characters.
-const SUMMARY_CHARS: usize = 400;
+pub(super) const SUMMARY_CHARS: usize = 400;
+
+/// What is said of a reviewed task that somebody completes without a word.
+const APPROVED: &str = "Approved in review, with nothing to add.";
+
+const FROM: &[&str] = &["running", "ready", "blocked"];
+const FROM_REVIEW: &[&str] = &["running", "ready", "blocked", "review"];
 
 /// Completes a task at `now`; answers with the id of the `completed` event.
 pub fn complete(
@@ -40,19 +68,63 @@ pub fn complete(
     completion: &Completion,
     now: i64,
 ) -> Result<i64, StoreError> {
+    complete_with(board, task, completion, &Handover::default(), now)
+}
+
+/// Completes a task at `now`, with what its worker hands over; answers with the id of the event.
+///
+/// What waits for the task may go on, in the same transaction. Three things are Hermes' alone,
+/// because they are about files: a scratch folder is not removed, files named in the text alone
+/// are not looked for, and files are not copied out of the folder. An artifact that lies in it is
+/// refused, because the next Hermes that cleans up would take it away.
+///
+/// A summary of nothing but white space is refused; Hermes 0.19 ends in an error there.
+pub fn complete_with(
+    board: &mut Board,
+    task: &str,
+    completion: &Completion,
+    handover: &Handover,
+    now: i64,
+) -> Result<i64, StoreError> {
     let result = completion.result.as_deref();
-    let summary = completion.summary.as_deref().or(result);
-    let id = board.write(PATIENCE, |connection, features| {
-        let found = find(connection, task, "complete", &["running", "ready", "blocked", "review"])?;
+    let said = completion.summary.as_deref();
+    let summary = said.or(result);
+    if summary.is_some_and(|text| !text.is_empty()) && filled(summary).is_none() {
+        return Err(StoreError::Blank { what: "the summary" });
+    }
+    let mut metadata = handover.metadata.clone();
+    metadata.add_artifacts(&handover.artifacts);
+    let there = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+    board.write(PATIENCE, |connection, features| {
+        let mut verified_cards = Vec::new();
+        if !handover.created.is_empty() {
+            let found = look(connection, task)?;
+            let cards = cards::verify(connection, task, &found, &handover.created)?;
+            if !cards.phantom.is_empty() {
+                let said = said.filter(|said| !said.is_empty()).or(result);
+                cards::refuse(connection, task, &cards, said, now)?;
+                // The refusal is written, and nothing else.
+                let cards = cards.phantom;
+                return Ok(Err(StoreError::PhantomCards { task: task.into(), cards }));
+            }
+            verified_cards = cards.verified;
+        }
+        let from = if features.reviews() { FROM_REVIEW } else { FROM };
+        let found = find(connection, task, "complete", from)?.in_run(task, handover.run)?;
+        if features.reviews() {
+            let parents = parents::open(connection, task, parents::FINISHED)?;
+            if !parents.is_empty() {
+                return Err(Failed::Refused(StoreError::ParentsOpen {
+                    task: task.into(),
+                    parents,
+                }));
+            }
+        }
+        let mut artifacts = metadata.artifacts();
+        refuse_scratch(connection, task, &artifacts)?;
+        release(connection, task, "done")?;
         update(tasks::table.find(task))
-            .set((
-                tasks::status.eq("done"),
-                tasks::result.eq(result),
-                tasks::completed_at.eq(now),
-                tasks::claim_lock.eq(None::<&str>),
-                tasks::claim_expires.eq(None::<i64>),
-                tasks::worker_pid.eq(None::<i64>),
-            ))
+            .set((tasks::result.eq(result), tasks::completed_at.eq(now)))
             .execute(connection)?;
         if features.block_kind {
             execute(
@@ -61,26 +133,63 @@ pub fn complete(
                 &[Bind::Text(task)],
             )?;
         }
-        let end = run::End { outcome: "completed", status: "done", summary };
-        let run = run::end(connection, task, &found, &end, now)?;
-        let payload = Completed {
-            result_len: result.map_or(0, |result| result.chars().count()),
-            summary: summary.and_then(first_line),
-            artifacts: &[],
+        let mut kept = (summary, metadata.stored());
+        let reviewed = found.status == "review";
+        let silent = reviewed && !there(summary);
+        if silent && found.current_run.is_none() && kept.1.is_none() {
+            let approval = r#"{"source_status": "review", "approval": "manual"}"#;
+            kept = (Some(APPROVED), Some(approval.to_owned()));
+        }
+        let end = run::End {
+            outcome: "completed",
+            status: "done",
+            summary: kept.0,
+            metadata: kept.1.as_deref(),
+            record: reviewed || there(said) || there(result) || kept.1.is_some(),
         };
-        Ok(event::append(connection, task, run, "completed", Some(&payload), now)?)
-    })?;
-    // Apart from the completion, as Hermes does it: what waits for this task may go on.
-    board.write(PATIENCE, |connection, _| {
-        update(tasks::table.find(task))
-            .set((tasks::consecutive_failures.eq(0), tasks::last_failure_error.eq(None::<&str>)))
-            .execute(connection)?;
-        promote::children(connection, task, now)
-    })?;
-    Ok(id)
+        let run = run::end(connection, task, &found, &end, now)?;
+        if !features.branch_name {
+            // Hermes sends files since 0.15.
+            artifacts.clear();
+        }
+        let told = if silent { Some(APPROVED) } else { summary };
+        let payload = Completed {
+            result_len: result.map_or(0, length),
+            summary: told.and_then(|text| first_line(text, SUMMARY_CHARS)),
+            verified_cards: verified_cards.clone(),
+            artifacts,
+        };
+        let id = event::append(connection, task, run, "completed", Some(&payload), now)?;
+        let texts: Vec<&str> = [said, result].into_iter().flatten().collect();
+        cards::suspect(connection, task, run, &texts.join(" "), now)?;
+        forgive(connection, task)?;
+        promote_ready(connection, features, now)?;
+        Ok(Ok(id))
+    })?
 }
 
-fn first_line(text: &str) -> Option<String> {
-    let line = text.trim().lines().next()?.trim();
-    (!line.is_empty()).then(|| line.chars().take(SUMMARY_CHARS).collect())
+/// Refuses files that lie in the task's own temporary folder.
+pub(super) fn refuse_scratch(
+    connection: &mut diesel::SqliteConnection,
+    task: &str,
+    artifacts: &[String],
+) -> Result<(), Failed> {
+    if artifacts.is_empty() {
+        return Ok(());
+    }
+    let folder: (String, Option<String>) = tasks::table
+        .find(task)
+        .select((tasks::workspace_kind, tasks::workspace_path))
+        .first(connection)?;
+    let ("scratch", Some(folder)) = (folder.0.as_str(), folder.1.filter(|path| !path.is_empty()))
+    else {
+        return Ok(());
+    };
+    match artifacts.iter().find(|file| std::path::Path::new(file).starts_with(&folder)) {
+        Some(artifact) => Err(Failed::Refused(StoreError::ScratchArtifact {
+            task: task.into(),
+            artifact: artifact.clone(),
+        })),
+        None => Ok(()),
+    }
 }

@@ -13,6 +13,22 @@ pub(super) fn line(value: &impl Serialize) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// The same in ASCII alone, as Hermes writes lists of skills.
+pub(super) fn ascii_line(value: &impl Serialize) -> String {
+    let mut ascii = String::new();
+    // Outside strings everything is ASCII anyway.
+    for c in line(value).chars() {
+        if matches!(c, '\0'..='~') {
+            ascii.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                ascii.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    ascii
+}
+
 struct Spaced;
 
 impl Formatter for Spaced {
@@ -26,5 +42,16 @@ impl Formatter for Spaced {
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skills_are_written_in_ascii() {
+        assert_eq!(ascii_line(&["é\u{7f}", "𝄞\"\n"]), r#"["\u00e9\u007f", "\ud834\udd1e\"\n"]"#);
+        assert_eq!(ascii_line(&[""; 0]), "[]");
     }
 }

@@ -89,7 +89,10 @@ pub fn complete_with(
     let result = completion.result.as_deref();
     let said = completion.summary.as_deref();
     let summary = said.or(result);
-    if summary.is_some_and(|text| !text.is_empty()) && filled(summary).is_none() {
+    let blank = |text: Option<&str>| {
+        text.is_some_and(|text| !text.is_empty() && filled(Some(text)).is_none())
+    };
+    if blank(summary) {
         return Err(StoreError::Blank { what: "the summary" });
     }
     let mut metadata = handover.metadata.clone();
@@ -102,6 +105,9 @@ pub fn complete_with(
             let cards = cards::verify(connection, task, &found, &handover.created)?;
             if !cards.phantom.is_empty() {
                 let said = said.filter(|said| !said.is_empty()).or(result);
+                if blank(said) {
+                    return Err(Failed::Refused(StoreError::Blank { what: "the summary" }));
+                }
                 cards::refuse(connection, task, &cards, said, now)?;
                 // The refusal is written, and nothing else.
                 let cards = cards.phantom;

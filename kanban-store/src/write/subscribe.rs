@@ -96,7 +96,7 @@ fn fill(
     }
     // Before 0.15 a row kept the owner that it began with.
     let owned = features.notifier_profile && (inserted || features.branch_name);
-    if let (true, Some(owner)) = (owned, &new.owner) {
+    if let (true, Some(owner)) = (owned, new.owner.as_ref().filter(|o| inserted || !o.is_empty())) {
         set("notifier_profile = coalesce(nullif(notifier_profile, ''), ?)", owner)?;
     }
     if features.chat_type && inserted {

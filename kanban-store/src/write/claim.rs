@@ -90,7 +90,7 @@ pub fn claim(
     })?
 }
 
-/// Claims a task that waits for a review at `now`. Only boards of Hermes 0.15 and later have any.
+/// Claims a task that waits for a review at `now`.
 pub fn claim_review(
     board: &mut Board,
     task: &str,
@@ -98,6 +98,12 @@ pub fn claim_review(
     now: i64,
 ) -> Result<Claim, StoreError> {
     board.write(PATIENCE, |connection, features| {
+        if !features.branch_name {
+            return Err(Failed::Refused(StoreError::BoardTooOld {
+                what: "reviews",
+                since: "0.15",
+            }));
+        }
         let found = look(connection, task)?;
         let open = parents::open(connection, task, parents::FINISHED)?;
         if features.reviews() && !open.is_empty() {

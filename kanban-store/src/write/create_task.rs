@@ -97,11 +97,10 @@ pub fn create_task_with(
         return Err(StoreError::EmptyTitle);
     }
     let checked = check(options)?;
-    let mut folder = options.workspace_path.clone();
-    if folder.is_none() && options.workspace != Workspace::Scratch {
-        folder = default_workdir(board.path());
+    let mut usual = None;
+    if options.workspace_path.is_none() && options.workspace != Workspace::Scratch {
+        usual = default_workdir(board.path());
     }
-    let folder = folder.as_deref();
     board.write(PATIENCE, |connection, features| {
         check_board(options, &checked, features).map_err(Failed::Refused)?;
         if let Some(key) = new.idempotency_key.as_deref().filter(|key| !key.is_empty())
@@ -109,6 +108,9 @@ pub fn create_task_with(
         {
             return Ok(same);
         }
+        // Hermes looks for the board's own folder since 0.15.
+        let usual = usual.as_deref().filter(|_| features.branch_name);
+        let folder = options.workspace_path.as_deref().or(usual);
         let (status, tenant) = begin(connection, features, options, &checked)?;
         let row = Row {
             new,

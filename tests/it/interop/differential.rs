@@ -2,6 +2,7 @@
 
 mod by_hermes;
 mod by_us;
+mod dice;
 mod steps;
 mod tables;
 mod together;
@@ -9,7 +10,8 @@ mod together;
 use kanban_store::board::Board as OurBoard;
 
 use super::*;
-use steps::{Dice, New, Run, Step, Task};
+use dice::Dice;
+use steps::{New, Run, Step, Task};
 use tables::Observer;
 
 /// How many operations.

@@ -1,5 +1,7 @@
 //! Random operations on a board, the same ones for the same seed.
 
+use super::Dice;
+
 /// Which task a step is about: a number in the order of creation, or one that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
@@ -134,40 +136,7 @@ pub(super) enum Step {
     },
 }
 
-/// Splitmix64.
-pub(super) struct Dice(u64);
-
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        let end = u64::try_from(end).expect("64 bits");
-        usize::try_from(self.next() % end).expect("below a usize")
-    }
-
-    fn often(&mut self, one_in: usize) -> bool {
-        self.below(one_in) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-
-    fn maybe<T: Copy>(&mut self, of: &[T]) -> Option<T> {
-        let at = self.below(of.len() + 1);
-        of.get(at).copied()
-    }
-
     /// Any task, mostly a new one.
     fn task(&mut self, made: usize) -> Task {
         if self.often(40) {

@@ -1,6 +1,6 @@
 //! `complete`: a task is done.
 
-use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl, update};
+use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl, sqlite::SqliteConnection, update};
 use serde::Serialize;
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board,
+        Board, Features,
         immediate::Failed,
         schema::tasks,
         statement::{Bind, execute},
@@ -89,32 +89,18 @@ pub fn complete_with(
     let result = completion.result.as_deref();
     let said = completion.summary.as_deref();
     let summary = said.or(result);
-    let blank = |text: Option<&str>| {
-        text.is_some_and(|text| !text.is_empty() && filled(Some(text)).is_none())
-    };
     if blank(summary) {
         return Err(StoreError::Blank { what: "the summary" });
     }
     let mut metadata = handover.metadata.clone();
     metadata.add_artifacts(&handover.artifacts);
-    let there = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+    let told = said.filter(|said| !said.is_empty()).or(result);
     board.write(PATIENCE, |connection, features| {
-        let mut verified_cards = Vec::new();
-        if !handover.created.is_empty() {
-            let found = look(connection, task)?;
-            let cards = cards::verify(connection, task, &found, &handover.created)?;
-            if !cards.phantom.is_empty() {
-                let said = said.filter(|said| !said.is_empty()).or(result);
-                if blank(said) {
-                    return Err(Failed::Refused(StoreError::Blank { what: "the summary" }));
-                }
-                cards::refuse(connection, task, &cards, said, now)?;
-                // The refusal is written, and nothing else.
-                let cards = cards.phantom;
-                return Ok(Err(StoreError::PhantomCards { task: task.into(), cards }));
-            }
-            verified_cards = cards.verified;
-        }
+        let verified_cards = match vouch(connection, task, &handover.created, told, now)? {
+            Ok(cards) => cards,
+            // The refusal is written, and nothing else.
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let from = if features.reviews() { FROM_REVIEW } else { FROM };
         let found = find(connection, task, "complete", from)?.in_run(task, handover.run)?;
         if features.reviews() {
@@ -128,17 +114,7 @@ pub fn complete_with(
         }
         let mut artifacts = metadata.artifacts();
         refuse_scratch(connection, task, &artifacts)?;
-        release(connection, task, "done")?;
-        update(tasks::table.find(task))
-            .set((tasks::result.eq(result), tasks::completed_at.eq(now)))
-            .execute(connection)?;
-        if features.block_kind {
-            execute(
-                connection,
-                "UPDATE tasks SET block_kind = NULL, block_recurrences = 0 WHERE id = ?",
-                &[Bind::Text(task)],
-            )?;
-        }
+        mark_done(connection, features, task, result, now)?;
         let mut kept = (summary, metadata.stored());
         let reviewed = found.status == "review";
         let silent = reviewed && !there(summary);
@@ -162,21 +138,76 @@ pub fn complete_with(
         let payload = Completed {
             result_len: result.map_or(0, length),
             summary: told.and_then(|text| first_line(text, SUMMARY_CHARS)),
-            verified_cards: verified_cards.clone(),
+            verified_cards,
             artifacts,
         };
         let id = event::append(connection, task, run, "completed", Some(&payload), now)?;
         let texts: Vec<&str> = [said, result].into_iter().flatten().collect();
         cards::suspect(connection, task, run, &texts.join(" "), now)?;
-        forgive(connection, task)?;
         promote_ready(connection, features, now)?;
         Ok(Ok(id))
     })?
 }
 
+/// The task's own row.
+fn mark_done(
+    connection: &mut SqliteConnection,
+    features: &Features,
+    task: &str,
+    result: Option<&str>,
+    now: i64,
+) -> Result<(), Failed> {
+    release(connection, task, "done")?;
+    update(tasks::table.find(task))
+        .set((tasks::result.eq(result), tasks::completed_at.eq(now)))
+        .execute(connection)?;
+    if features.block_kind {
+        execute(
+            connection,
+            "UPDATE tasks SET block_kind = NULL, block_recurrences = 0 WHERE id = ?",
+            &[Bind::Text(task)],
+        )?;
+    }
+    forgive(connection, task)?;
+    Ok(())
+}
+
+/// Whether something is said.
+fn there(text: Option<&str>) -> bool {
+    text.is_some_and(|text| !text.is_empty())
+}
+
+/// Whether what is said is nothing but white space.
+fn blank(text: Option<&str>) -> bool {
+    there(text) && filled(text).is_none()
+}
+
+/// Those of the named tasks that the worker made, or a refusal if it did not make them all.
+fn vouch(
+    connection: &mut SqliteConnection,
+    task: &str,
+    named: &[String],
+    told: Option<&str>,
+    now: i64,
+) -> Result<Result<Vec<String>, StoreError>, Failed> {
+    if named.is_empty() {
+        return Ok(Ok(Vec::new()));
+    }
+    let found = look(connection, task)?;
+    let cards = cards::verify(connection, task, &found, named)?;
+    if cards.phantom.is_empty() {
+        return Ok(Ok(cards.verified));
+    }
+    if blank(told) {
+        return Err(Failed::Refused(StoreError::Blank { what: "the summary" }));
+    }
+    cards::refuse(connection, task, &cards, told, now)?;
+    Ok(Err(StoreError::PhantomCards { task: task.into(), cards: cards.phantom }))
+}
+
 /// Refuses files that lie in the task's own temporary folder.
 pub(super) fn refuse_scratch(
-    connection: &mut diesel::SqliteConnection,
+    connection: &mut SqliteConnection,
     task: &str,
     artifacts: &[String],
 ) -> Result<(), Failed> {

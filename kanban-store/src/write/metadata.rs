@@ -13,7 +13,7 @@ use crate::error::StoreError;
 
 /// A JSON object, written as it was read: keys in order, of equal ones the last.
 ///
-/// Numbers beyond 64 bits, and fractions with more digits than a `f64` keeps, are rounded.
+/// Whole numbers beyond 64 bits become fractions, which Hermes would keep whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata(Vec<(String, Node)>);
 

@@ -12,8 +12,9 @@
 //! - A subscription starts caught up, as it does after 0.19: it does not repeat what happened before.
 //! - Subscriptions, and refusals because of tasks that a worker did not make, are written for tasks
 //!   that are on the board only. Hermes' commands look first as well, its functions do not.
+//! - Whole numbers of more than 64 bits in metadata are rounded.
 //! - What is said to hooks of plugins, and all that is done to processes and folders, is left to
-//!   Hermes: see [`complete_with`] and [`archive`].
+//!   Hermes: see [`complete_with`] and [`archive()`].
 
 mod archive;
 mod assign;

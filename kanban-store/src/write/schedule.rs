@@ -17,7 +17,7 @@ struct Payload<'a> {
 }
 
 /// Puts a task aside at `now`; answers with the event's id. Nothing wakes it but
-/// [`unblock`](super::unblock), when its time has come.
+/// [`unblock`](super::unblock()), when its time has come.
 pub fn schedule(board: &mut Board, task: &str, stop: &Stop, now: i64) -> Result<i64, StoreError> {
     let reason = stop.reason.as_deref();
     board.write(PATIENCE, |connection, features| {

@@ -182,10 +182,14 @@ fn a_completion_is_refused_for_tasks_that_the_worker_did_not_make() {
             r#"completion_blocked_hallucination - {{"phantom_cards": ["{other}", "t_00000000"], "verified_cards": ["{child}"], "summary_preview": "done"}}"#
         )
     );
+    // A preview of nothing is none.
+    let silent = Completion { result: Some(" ".into()), summary: Some(String::new()) };
+    let blank = || complete_with(&mut board, &id, &silent, &named, 103);
+    assert!(matches!(refused(&mut test, blank), StoreError::Blank { .. }));
     // Nothing is written about a task that is not there.
     let unknown = || complete_with(&mut board, "t_none", &summary("x"), &handover(&["t_a"]), 103);
     assert!(matches!(refused(&mut test, unknown), StoreError::UnknownTask { .. }));
-    complete_with(&mut board, &id, &summary("done"), &handover(&[&child]), 104).unwrap();
+    complete_with(&mut board, &id, &silent, &handover(&[&child]), 104).unwrap();
 }
 
 #[test]

@@ -194,7 +194,8 @@ const KINDS: [&str; 7] = [
     "dependency",
     "nonsense",
 ];
-const METADATA: [&str; 5] = [
+const METADATA: [&str; 6] = [
+    r#"{"f": [1e16, 1e-5, 2.50, -0.0, 1e15, 123456789.125], "i": 18446744073709551615, "a": 1, "a": 2}"#,
     r#"{"z": 1, "a": [1, 2.5, null, {"q": "é\n"}], "artifacts": ["/a/b.png", " /c ", "", 7]}"#,
     r#"{"artifacts": "not a list"}"#,
     "{}",

@@ -20,7 +20,7 @@ const STEPS: usize = 500;
 /// So often the tables are compared on the way, to find a difference near its cause.
 const COMPARED_EVERY: usize = 20;
 
-/// What has to happen in a sequence that is worth the name.
+/// What has to happen in sequences that are worth the name.
 const KINDS: [&str; 19] = [
     "archived",
     "assigned",
@@ -43,8 +43,8 @@ const KINDS: [&str; 19] = [
     "unlinked",
 ];
 
-/// The sequence that is tried when no other is asked for.
-const USUAL_SEED: u64 = 20_260_801;
+/// The sequences that are tried when no other is asked for.
+const USUAL_SEEDS: [u64; 2] = [1, 2];
 
 /// Set to try another sequence.
 const SEED: &str = "KANBAN_GATEWAY_DIFFERENTIAL_SEED";
@@ -117,7 +117,7 @@ enum Who {
 /// One board and who writes it.
 struct Side {
     who: Who,
-    slug: &'static str,
+    slug: String,
     names: Names,
     hermes: Writer,
     us: OurBoard,
@@ -125,8 +125,8 @@ struct Side {
 }
 
 impl Side {
-    async fn new(home: &Home, who: Who, slug: &'static str) -> Self {
-        let board = home.create_board(slug).await;
+    async fn new(home: &Home, who: Who, slug: String) -> Self {
+        let board = home.create_board(&slug).await;
         let about = board.path().with_file_name("board.json");
         let text = std::fs::read_to_string(&about).expect("board.json");
         let mut described: Value = serde_json::from_str(&text).expect("JSON");
@@ -144,8 +144,8 @@ impl Side {
 
     /// The states of the tasks, in the order of their creation.
     fn statuses(&mut self) -> Vec<String> {
-        let look = |id: &String| self.observer.status(id);
-        self.names.ids.iter().map(look).collect()
+        let of = self.observer.of_tasks("status");
+        self.names.ids.iter().map(|id| of[id].clone()).collect()
     }
 
     async fn apply(&mut self, number: usize, step: &Step, now: i64) -> Verdict {
@@ -154,20 +154,23 @@ impl Side {
             self.observer.run(&format!("UPDATE tasks SET {update} WHERE id = '{id}'"));
             return Verdict::Done;
         }
-        let runs = self.names.ids.iter().map(|id| {
-            let run = self.observer.number(&format!(
-                "SELECT coalesce(current_run_id, 0) AS number FROM tasks WHERE id = '{id}'"
-            ));
-            (run != 0).then_some(run)
-        });
-        self.names.runs = runs.collect();
+        if matches!(step, Step::Upheaval) {
+            self.observer.run(
+                "UPDATE tasks SET status = CASE rowid % 2 WHEN 0 THEN 'todo' ELSE 'blocked' END \
+                 WHERE status IN ('todo', 'ready', 'triage')",
+            );
+            return Verdict::Done;
+        }
+        let of = self.observer.of_tasks("coalesce(current_run_id, 0)");
+        let run = |id: &String| of[id].parse().ok().filter(|run| *run != 0);
+        self.names.runs = self.names.ids.iter().map(run).collect();
         let by_hermes = match self.who {
             Who::Hermes => true,
             Who::Us => false,
             Who::Both(hermes_begins) => number.is_multiple_of(2) == hermes_begins,
         };
         let verdict = if by_hermes {
-            by_hermes::apply(&mut self.hermes, step, &self.names, self.slug, now).await
+            by_hermes::apply(&mut self.hermes, step, &self.names, &self.slug, now).await
         } else {
             let before = self.observer.version();
             let verdict = by_us::apply(&mut self.us, step, &self.names, now);
@@ -213,12 +216,25 @@ fn compare(seed: u64, done: &[(Step, String)], first: &mut Side, other: &mut Sid
 #[tokio::test(flavor = "multi_thread")]
 async fn b1_the_same_operations_write_the_same_rows() {
     let Some((_stub, home)) = stage(|home| home).await else { return };
-    let seed = std::env::var(SEED).map_or(USUAL_SEED, |seed| seed.parse().expect("a number"));
+    let seeds = match std::env::var(SEED) {
+        Ok(seed) => vec![seed.parse().expect("a number")],
+        Err(_) => USUAL_SEEDS.to_vec(),
+    };
+    let mut told = String::new();
+    for seed in &seeds {
+        told.push_str(&sequence(&home, *seed).await);
+    }
+    let untold: Vec<&&str> = KINDS.iter().filter(|kind| !told.contains(**kind)).collect();
+    assert!(untold.is_empty() || seeds != USUAL_SEEDS, "never happened: {untold:?}");
+}
+
+/// Does all steps of a seed on four boards; answers with the kinds of events that came of them.
+async fn sequence(home: &Home, seed: u64) -> String {
     let mut sides = vec![
-        Side::new(&home, Who::Hermes, "hermes").await,
-        Side::new(&home, Who::Us, "us").await,
-        Side::new(&home, Who::Both(true), "hermes-first").await,
-        Side::new(&home, Who::Both(false), "us-first").await,
+        Side::new(home, Who::Hermes, format!("hermes-{seed}")).await,
+        Side::new(home, Who::Us, format!("us-{seed}")).await,
+        Side::new(home, Who::Both(true), format!("hermes-first-{seed}")).await,
+        Side::new(home, Who::Both(false), format!("us-first-{seed}")).await,
     ];
     let mut dice = Dice::new(seed);
     let mut done = Vec::new();
@@ -247,12 +263,10 @@ async fn b1_the_same_operations_write_the_same_rows() {
         }
     }
     println!("seed {seed}: {refused} of {STEPS} steps refused, {} tasks", sides[0].names.ids.len());
-    // Not a sequence of refusals, and nothing is left out.
     assert!(refused < STEPS * 3 / 5, "seed {seed}: {refused} refusals");
     let told = sides[0].observer.kinds();
-    let untold: Vec<&&str> = KINDS.iter().filter(|kind| !told.contains(**kind)).collect();
-    assert!(untold.is_empty() || seed != USUAL_SEED, "never happened: {untold:?}");
     for side in sides {
         side.hermes.stop().await;
     }
+    told
 }

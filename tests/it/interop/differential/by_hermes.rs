@@ -110,7 +110,7 @@ fn call(step: &Step, names: &Names, slug: &str) -> (&'static str, Value) {
             }),
         ),
         Step::RecomputeReady => ("recompute_ready", json!({})),
-        Step::Foreign { .. } => unreachable!("nobody's function"),
+        Step::Foreign { .. } | Step::Upheaval => unreachable!("nobody's function"),
     }
 }
 

@@ -109,7 +109,7 @@ fn try_apply(
             write::unsubscribe(board, &key(id(task), platform, chat, thread))?;
         }
         Step::RecomputeReady => drop(write::recompute_ready(board, now)?),
-        Step::Foreign { .. } => unreachable!("nobody's function"),
+        Step::Foreign { .. } | Step::Upheaval => unreachable!("nobody's function"),
     }
     Ok(None)
 }

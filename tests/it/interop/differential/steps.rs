@@ -134,6 +134,8 @@ pub(super) enum Step {
         task: Task,
         update: &'static str,
     },
+    /// The same to many tasks at once.
+    Upheaval,
 }
 
 impl Dice {
@@ -221,7 +223,7 @@ pub(super) fn next(dice: &mut Dice, statuses: &[String]) -> Step {
         return Step::Create(Box::new(plain(dice)));
     }
     let going = ["running", "ready"];
-    match dice.below(44) {
+    match dice.below(47) {
         0..=5 => Step::Create(Box::new(any(dice, made))),
         6..=11 => {
             let task = dice.task_in(statuses, &["ready"]);
@@ -289,6 +291,7 @@ pub(super) fn next(dice: &mut Dice, statuses: &[String]) -> Step {
             thread: dice.pick(&["", "7"]),
         },
         41 => Step::RecomputeReady,
+        42 => Step::Upheaval,
         _ => Step::Foreign { task: dice.task(made), update: dice.pick(&UPDATES) },
     }
 }

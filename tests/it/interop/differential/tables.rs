@@ -1,6 +1,6 @@
 //! All rows of a board as text, with the ids of tasks by their order of appearance.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use diesel::{
     Connection, QueryableByName, RunQueryDsl,
@@ -49,6 +49,13 @@ impl Observer {
 
     pub(super) fn status(&mut self, task: &str) -> String {
         self.lines(&format!("SELECT status AS line FROM tasks WHERE id = '{task}'")).remove(0)
+    }
+
+    /// Something of each task, by its id.
+    pub(super) fn of_tasks(&mut self, what: &str) -> HashMap<String, String> {
+        let lines = self.lines(&format!("SELECT id || ' ' || {what} AS line FROM tasks"));
+        let pairs = lines.iter().filter_map(|line| line.split_once(' '));
+        pairs.map(|(id, value)| (id.to_owned(), value.to_owned())).collect()
     }
 
     /// What kinds of events there are.

@@ -141,7 +141,7 @@ pub enum StoreError {
         task: String,
     },
     /// A task is in no state for what was asked.
-    #[error("cannot {operation} task {task}: it is {status}")]
+    #[error("cannot {operation} task {task}: it is {status}; it has to be {}", from.join(" or "))]
     WrongStatus {
         /// What was asked.
         operation: &'static str,
@@ -149,6 +149,112 @@ pub enum StoreError {
         task: String,
         /// Its status.
         status: String,
+        /// The states that it may be in.
+        from: &'static [&'static str],
+    },
+    /// A task waits for others.
+    #[error("task {task} waits for {}: finish or archive them, or unlink them", parents.join(", "))]
+    ParentsOpen {
+        /// The task's id.
+        task: String,
+        /// What it waits for.
+        parents: Vec<String>,
+    },
+    /// Tasks that a new one is to wait for are not there.
+    #[error("there are no tasks {} on this board to wait for", tasks.join(", "))]
+    UnknownParents {
+        /// The ids.
+        tasks: Vec<String>,
+    },
+    /// Somebody works on the task.
+    #[error("{holder} works on task {task}: wait for it, or end that attempt first")]
+    Claimed {
+        /// The task's id.
+        task: String,
+        /// The lock of who works on it.
+        holder: String,
+    },
+    /// The claim is somebody else's by now, or nobody's.
+    #[error("{lock} has no claim on task {task} any more: stop working on it")]
+    ClaimLost {
+        /// The task's id.
+        task: String,
+        /// The lock that was given.
+        lock: String,
+    },
+    /// An attempt is not the one that goes on.
+    #[error("attempt {run} at task {task} is over: stop working on it")]
+    RunOver {
+        /// The task's id.
+        task: String,
+        /// The attempt's id.
+        run: i64,
+    },
+    /// A link would make tasks wait for themselves.
+    #[error("task {child} cannot wait for {parent}, which waits for it already")]
+    Cycle {
+        /// Which was to be waited for.
+        parent: String,
+        /// Which was to wait.
+        child: String,
+    },
+    /// Two tasks are not linked.
+    #[error("task {child} does not wait for {parent}: there is no link to remove")]
+    NotLinked {
+        /// Which is waited for.
+        parent: String,
+        /// Which waits.
+        child: String,
+    },
+    /// A text that must say something is blank.
+    #[error("{what} is blank: give one with something in it")]
+    Blank {
+        /// Which text.
+        what: &'static str,
+    },
+    /// A value that has no meaning on a board.
+    #[error("`{value}` is no {what}: {advice}")]
+    BadValue {
+        /// What it was to be.
+        what: &'static str,
+        /// The value.
+        value: String,
+        /// What to do instead.
+        advice: &'static str,
+    },
+    /// A worker said it made tasks that are not there, or are somebody else's.
+    #[error("task {task} is not completed: {} are not tasks that it made; name only those", cards.join(", "))]
+    PhantomCards {
+        /// The task's id.
+        task: String,
+        /// The ids that were named.
+        cards: Vec<String>,
+    },
+    /// A file would be lost with the folder that it is in.
+    #[error(
+        "{artifact} lies in the scratch folder of task {task}, which is temporary: move it out"
+    )]
+    ScratchArtifact {
+        /// The task's id.
+        task: String,
+        /// The file.
+        artifact: String,
+    },
+    /// The Hermes that uses this board cannot do that.
+    #[error("this board has no {what}: they come with Hermes {since}, when it opens the board")]
+    BoardTooOld {
+        /// What is missing.
+        what: &'static str,
+        /// The first release that has it.
+        since: &'static str,
+    },
+    /// A task that was not handed over for review cannot be handed back.
+    #[error("task {task} cannot be handed back: {reason}")]
+    NoReview {
+        /// The task's id.
+        task: String,
+        /// What is missing.
+        reason: &'static str,
     },
     /// A board's name breaks the rules for slugs.
     #[error(

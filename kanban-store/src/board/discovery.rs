@@ -105,6 +105,22 @@ pub fn discover(env: Env<'_>) -> Result<Vec<BoardPath>, StoreError> {
         .collect())
 }
 
+/// The folder that `board.json` names for the tasks of the board at `path`; none, if it names none.
+#[cfg(feature = "write")]
+pub(crate) fn default_workdir(path: &Path) -> Option<String> {
+    let folder = path.parent()?;
+    let named = folder.parent().and_then(Path::file_name) == Some("boards".as_ref());
+    // The default board lies above its description.
+    let about = if named {
+        folder.join("board.json")
+    } else {
+        folder.join("kanban/boards").join(DEFAULT_SLUG).join("board.json")
+    };
+    let about: serde_json::Value = serde_json::from_str(&read_small(&about).ok()?).ok()?;
+    let folder = about.get("default_workdir")?.as_str()?;
+    (!folder.is_empty()).then(|| folder.to_owned())
+}
+
 /// The board that a command means: the one given, else `HERMES_KANBAN_BOARD`, else the one in the
 /// file `current`, else `default`. The last three are passed over when they name no board.
 pub fn resolve(env: Env<'_>, given: Option<&str>) -> Result<BoardPath, StoreError> {

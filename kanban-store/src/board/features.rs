@@ -27,6 +27,12 @@ pub struct Features {
     pub user_id_alt: bool,
     /// `kanban_notify_subs.delivery_metadata`: only after 0.19.
     pub delivery_metadata: bool,
+    /// `tasks.branch_name`: since 0.15.
+    pub branch_name: bool,
+    /// `tasks.goal_mode` and `tasks.goal_max_turns`: since 0.16.
+    pub goal_mode: bool,
+    /// `tasks.provider_override`: only after 0.19.
+    pub provider_override: bool,
     /// `tasks.session_id`: since 0.15.
     pub session_id: bool,
     /// `tasks.max_runtime_seconds`.
@@ -76,11 +82,20 @@ impl Features {
             chat_type: has(&subs, "chat_type"),
             user_id_alt: has(&subs, "user_id_alt"),
             delivery_metadata: has(&subs, "delivery_metadata"),
+            branch_name: has(&tasks, "branch_name"),
+            goal_mode: has(&tasks, "goal_mode") && has(&tasks, "goal_max_turns"),
+            provider_override: has(&tasks, "provider_override"),
             session_id: has(&tasks, "session_id"),
             max_runtime_seconds: has(&tasks, "max_runtime_seconds"),
             block_kind: has(&tasks, "block_kind") && has(&tasks, "block_recurrences"),
             sequence,
         })
+    }
+
+    /// Whether a Hermes after 0.19 had the file open: one that hands tasks over for review.
+    #[cfg(feature = "write")]
+    pub(crate) fn reviews(&self) -> bool {
+        self.delivery_mode || self.provider_override
     }
 }
 
@@ -92,6 +107,19 @@ pub(crate) fn schema_version(
     scalar(connection, "PRAGMA schema_version", &[])
         .map(|cell| cell.as_int().unwrap_or_default())
         .map_err(|source| read_error(path, source))
+}
+
+/// The file's columns, if somebody changed its tables since `known`.
+pub(crate) fn changed(
+    path: &Path,
+    known: i64,
+    connection: &mut SqliteConnection,
+) -> Result<Option<(i64, Features)>, StoreError> {
+    let schema = schema_version(path, connection)?;
+    if schema == known {
+        return Ok(None);
+    }
+    Ok(Some((schema, Features::find(path, connection)?)))
 }
 
 #[derive(Debug)]

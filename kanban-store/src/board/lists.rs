@@ -43,14 +43,44 @@ pub struct ListedEvent {
     pub created_at: i64,
 }
 
+/// Which tasks to list; what is `None` does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// With this status.
+    pub status: Option<String>,
+    /// Assigned to this profile.
+    pub assignee: Option<String>,
+    /// Archived ones too; a status that is asked for is always listed.
+    pub archived: bool,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
 const TASKS: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
      ORDER BY created_at, id";
+// As Hermes lists them: what is urgent first, then what has waited longest.
+const FILTERED: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
+     WHERE status = coalesce(?, status) AND coalesce(assignee, '') = coalesce(?, assignee, '') AND \
+     (status <> 'archived' OR ?) ORDER BY priority DESC, created_at, id LIMIT ?";
 const TASK: &str = "SELECT id, title, status, assignee, created_at FROM tasks WHERE id = ?";
 
 impl Board {
     /// All tasks, oldest first; rows without a readable id are left out.
     pub fn tasks(&mut self) -> Result<Vec<ListedTask>, StoreError> {
         self.list(|board| tasks(&mut board.reader, TASKS, &[]))
+    }
+
+    /// The tasks that a filter names, the most urgent first, then the oldest.
+    pub fn list_tasks(&mut self, filter: &TaskFilter) -> Result<Vec<ListedTask>, StoreError> {
+        let archived = filter.archived || filter.status.is_some();
+        let limit = filter.limit.and_then(|most| i64::try_from(most).ok()).unwrap_or(-1);
+        let binds = [
+            Bind::TextOrNull(filter.status.as_deref()),
+            Bind::TextOrNull(filter.assignee.as_deref()),
+            Bind::Int(i64::from(archived)),
+            Bind::Int(limit),
+        ];
+        self.list(|board| tasks(&mut board.reader, FILTERED, &binds))
     }
 
     /// One task.

@@ -5,6 +5,7 @@
 
 mod close_guard;
 pub(crate) mod connection;
+mod details;
 pub mod discovery;
 mod features;
 mod file;
@@ -31,12 +32,13 @@ use std::{
 
 use diesel::{connection::SimpleConnection, sqlite::SqliteConnection};
 
+pub use details::{Fields, FoundTask, TaskDetails};
 pub use features::Features;
 #[cfg(feature = "notify-ports")]
 pub(crate) use immediate::step as lock_step;
 
 pub use file::{FileId, network_file_system};
-pub use lists::{ListedEvent, ListedTask};
+pub use lists::{ListedEvent, ListedTask, TaskFilter};
 pub use model::{
     AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey,
     SubscriptionRow, TOLD_KINDS, TaskRow,
@@ -334,7 +336,8 @@ impl Board {
 
     /// Inside a transaction: looks whether the columns are still the same.
     fn refresh(&mut self, writer: &mut SqliteConnection) -> Result<(), immediate::Failed> {
-        let news = changed(&self.path, self.schema, writer).map_err(immediate::Failed::Refused)?;
+        let news = features::changed(&self.path, self.schema, writer)
+            .map_err(immediate::Failed::Refused)?;
         self.adopt(news);
         Ok(())
     }
@@ -383,17 +386,4 @@ pub(crate) fn is_busy(error: &diesel::result::Error) -> bool {
 
 fn data_version(connection: &mut SqliteConnection) -> diesel::QueryResult<i64> {
     scalar(connection, "PRAGMA data_version", &[]).map(|cell| cell.as_int().unwrap_or_default())
-}
-
-/// The file's columns, if somebody changed its tables since `known`.
-fn changed(
-    path: &Path,
-    known: i64,
-    connection: &mut SqliteConnection,
-) -> Result<Option<(i64, Features)>, StoreError> {
-    let schema = features::schema_version(path, connection)?;
-    if schema == known {
-        return Ok(None);
-    }
-    Ok(Some((schema, Features::find(path, connection)?)))
 }

@@ -14,8 +14,10 @@ diesel::table! {
         priority -> Nullable<BigInt>,
         created_by -> Nullable<Text>,
         created_at -> BigInt,
+        started_at -> Nullable<BigInt>,
         completed_at -> Nullable<BigInt>,
         workspace_kind -> Text,
+        workspace_path -> Nullable<Text>,
         claim_lock -> Nullable<Text>,
         claim_expires -> Nullable<BigInt>,
         tenant -> Nullable<Text>,
@@ -24,7 +26,12 @@ diesel::table! {
         consecutive_failures -> BigInt,
         worker_pid -> Nullable<BigInt>,
         last_failure_error -> Nullable<Text>,
+        max_runtime_seconds -> Nullable<BigInt>,
+        last_heartbeat_at -> Nullable<BigInt>,
         current_run_id -> Nullable<BigInt>,
+        current_step_key -> Nullable<Text>,
+        skills -> Nullable<Text>,
+        max_retries -> Nullable<BigInt>,
     }
 }
 
@@ -51,6 +58,8 @@ diesel::table! {
         claim_lock -> Nullable<Text>,
         claim_expires -> Nullable<BigInt>,
         worker_pid -> Nullable<BigInt>,
+        max_runtime_seconds -> Nullable<BigInt>,
+        last_heartbeat_at -> Nullable<BigInt>,
         started_at -> BigInt,
         ended_at -> Nullable<BigInt>,
         outcome -> Nullable<Text>,
@@ -65,6 +74,17 @@ diesel::table! {
     task_links (parent_id, child_id) {
         parent_id -> Text,
         child_id -> Text,
+    }
+}
+
+diesel::table! {
+    /// What people and workers say of tasks.
+    task_comments (id) {
+        id -> BigInt,
+        task_id -> Text,
+        author -> Text,
+        body -> Text,
+        created_at -> BigInt,
     }
 }
 

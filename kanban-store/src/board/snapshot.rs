@@ -8,8 +8,9 @@ use std::{
 use diesel::connection::SimpleConnection;
 
 use super::{
-    Board, PollPace, changed,
+    Board, PollPace,
     connection::{BUSY_BACKSTOP, Trouble, read_error, trouble},
+    features::changed,
     immediate,
 };
 use crate::error::StoreError;

@@ -96,6 +96,8 @@ pub(crate) enum Bind<'a> {
     Int(i64),
     Text(&'a str),
     TextOrNull(Option<&'a str>),
+    #[cfg(feature = "write")]
+    IntOrNull(Option<i64>),
 }
 
 /// SQL text with its values; `Row` is the SQL type of its rows. Each `?` is a parameter.
@@ -142,6 +144,8 @@ impl<Row> QueryFragment<Sqlite> for Statement<'_, Row> {
                 Bind::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
                 Bind::Text(value) => out.push_bind_param::<Text, _>(value)?,
                 Bind::TextOrNull(value) => out.push_bind_param::<Nullable<Text>, _>(value)?,
+                #[cfg(feature = "write")]
+                Bind::IntOrNull(value) => out.push_bind_param::<Nullable<BigInt>, _>(value)?,
             }
             out.push_sql(piece);
         }

@@ -1,53 +1,64 @@
-//! Makes tasks ready that waited for a finished one.
+//! `promote`: somebody makes a task ready by hand.
 
-use diesel::{
-    ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, RunQueryDsl,
-    sqlite::SqliteConnection, update,
+use serde::Serialize;
+
+use super::{
+    PATIENCE, event, parents,
+    task::{find, set_status},
+};
+use crate::{
+    board::{Board, immediate::Failed},
+    error::StoreError,
 };
 
-use super::event::{self, NO_PAYLOAD};
-use crate::board::{
-    immediate::Failed,
-    schema::{task_events, task_links, tasks},
-};
-
-/// Promotes the children of `parent` whose parents are all finished.
-pub(super) fn children(
-    connection: &mut SqliteConnection,
-    parent: &str,
-    now: i64,
-) -> Result<(), Failed> {
-    let children: Vec<(String, String)> = task_links::table
-        .inner_join(tasks::table.on(tasks::id.eq(task_links::child_id)))
-        .filter(task_links::parent_id.eq(parent))
-        .filter(tasks::status.eq_any(["todo", "blocked"]))
-        .select((tasks::id, tasks::status))
-        .order(tasks::id)
-        .load(connection)?;
-    for (child, status) in children {
-        let open: i64 = task_links::table
-            .inner_join(tasks::table.on(tasks::id.eq(task_links::parent_id)))
-            .filter(task_links::child_id.eq(&child))
-            .filter(tasks::status.ne_all(["done", "archived"]))
-            .count()
-            .get_result(connection)?;
-        if open > 0 || (status == "blocked" && is_sticky(connection, &child)?) {
-            continue;
-        }
-        update(tasks::table.find(&child)).set(tasks::status.eq("ready")).execute(connection)?;
-        event::append(connection, &child, None, "promoted", NO_PAYLOAD, now)?;
-    }
-    Ok(())
+/// Who makes a task ready, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Promotion {
+    /// Who.
+    pub actor: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// Although it waits for a parent. A Hermes after 0.19 knows no such thing, because its next
+    /// claim would undo it; there it is refused like any other.
+    pub force: bool,
 }
 
-/// A task that somebody blocked stays so until somebody unblocks it.
-fn is_sticky(connection: &mut SqliteConnection, task: &str) -> Result<bool, Failed> {
-    let newest: Option<String> = task_events::table
-        .filter(task_events::task_id.eq(task))
-        .filter(task_events::kind.eq_any(["blocked", "unblocked"]))
-        .order(task_events::id.desc())
-        .select(task_events::kind)
-        .first(connection)
-        .optional()?;
-    Ok(newest.as_deref() == Some("blocked"))
+#[derive(Serialize)]
+struct Payload<'a> {
+    actor: &'a str,
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forced: Option<bool>,
+}
+
+/// Makes a waiting or blocked task ready at `now`; answers with the event's id.
+pub fn promote(
+    board: &mut Board,
+    task: &str,
+    promotion: &Promotion,
+    now: i64,
+) -> Result<i64, StoreError> {
+    board.write(PATIENCE, |connection, features| {
+        if !features.branch_name {
+            let what = "promotions by hand";
+            return Err(Failed::Refused(StoreError::BoardTooOld { what, since: "0.15" }));
+        }
+        find(connection, task, "promote", &["todo", "blocked"])?;
+        if !promotion.force || features.reviews() {
+            let parents = parents::open(connection, task, parents::FINISHED)?;
+            if !parents.is_empty() {
+                return Err(Failed::Refused(StoreError::ParentsOpen {
+                    task: task.into(),
+                    parents,
+                }));
+            }
+        }
+        set_status(connection, task, "ready")?;
+        let payload = Payload {
+            actor: &promotion.actor,
+            reason: promotion.reason.as_deref(),
+            forced: (!features.reviews()).then_some(promotion.force),
+        };
+        Ok(event::append(connection, task, None, "promoted_manual", Some(&payload), now)?)
+    })
 }

@@ -31,7 +31,8 @@ pub struct NewSubscription {
 
 /// Subscribes at `now`. `false`: the row was there, and only what was empty in it was filled in.
 ///
-/// A new row starts caught up: it hears of what happens from now on.
+/// A new row starts caught up: it hears of what happens from now on. The user of a row that was
+/// there is filled in on boards of a Hermes after 0.19 only, which is the first to do so.
 pub fn subscribe(board: &mut Board, new: &NewSubscription, now: i64) -> Result<bool, StoreError> {
     let key = &new.key;
     board.write(PATIENCE, |connection, features| {
@@ -90,10 +91,12 @@ fn fill(
         let binds = [value, &key.task, &key.platform, &key.chat, &key.thread].map(Bind::Text);
         execute(connection, &sql, &binds)
     };
-    if let Some(user) = &new.user {
+    if let (true, Some(user)) = (features.delivery_mode, &new.user) {
         set("user_id = coalesce(nullif(user_id, ''), ?)", user)?;
     }
-    if let (true, Some(owner)) = (features.notifier_profile, &new.owner) {
+    // Before 0.15 a row kept the owner that it began with.
+    let owned = features.notifier_profile && (inserted || features.branch_name);
+    if let (true, Some(owner)) = (owned, new.owner.as_ref().filter(|o| inserted || !o.is_empty())) {
         set("notifier_profile = coalesce(nullif(notifier_profile, ''), ?)", owner)?;
     }
     if features.chat_type && inserted {

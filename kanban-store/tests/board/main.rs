@@ -6,6 +6,7 @@
     reason = "tests stop at the first surprise, and make broken files on purpose"
 )]
 
+mod details;
 mod discovery;
 mod edits;
 mod guard;

@@ -12,6 +12,21 @@ from pathlib import Path
 from hermes_cli import kanban_db as kb
 
 DB = Path(sys.argv[1])
+
+
+class Clock:
+    """The package's clock; it stands still at `now` when that is set."""
+
+    now = None
+
+    def time(self):
+        return time.time() if self.now is None else self.now
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+
+CLOCK = kb.time = Clock()
 ASSIGNEE = "stub-worker"  # no profile of this name, so no dispatcher spawns it
 
 
@@ -153,6 +168,19 @@ def load(writes, pause_ms=0, body_bytes=0, subscribe=None, sessions=None, lag=0)
     }
 
 
+def call(function, arguments, now):
+    """Any function of the package, at a given time. Metadata come as text: its keys have an order."""
+    if arguments.get("metadata") is not None:
+        arguments["metadata"] = json.loads(arguments["metadata"])
+    CLOCK.now = now
+    try:
+        with board() as conn:
+            answer = getattr(kb, function)(conn, **arguments)
+    finally:
+        CLOCK.now = None
+    return answer.id if isinstance(answer, kb.Task) else answer
+
+
 def add_subscription(task, session):
     subscribe(task, "api_server", session)
 
@@ -171,6 +199,7 @@ OPERATIONS = {
     "integrity": integrity,
     "query": lambda sql, parameters=None: read_only(sql, parameters or ()),
     "load": load,
+    "call": call,
     "hold": hold,
 }
 

@@ -1,0 +1,143 @@
+//! Everything about one task: its row as it is stored, its neighbours, comments, attempts.
+
+use diesel::{QueryResult, Queryable, RunQueryDsl, sqlite::SqliteConnection};
+use serde_json::{Map, Value};
+
+use super::{
+    Board,
+    statement::{Any, Bind, Cell, query},
+};
+use crate::error::StoreError;
+
+/// A row by the names of its columns; values that JSON cannot hold are null.
+pub type Fields = Map<String, Value>;
+
+/// Everything about one task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskDetails {
+    /// The row of `tasks`, with the columns that this file has.
+    pub task: Fields,
+    /// Tasks that this one waits for.
+    pub parents: Vec<String>,
+    /// Tasks that wait for this one.
+    pub children: Vec<String>,
+    /// Comments, oldest first.
+    pub comments: Vec<Fields>,
+    /// Attempts, oldest first: rows of `task_runs`.
+    pub runs: Vec<Fields>,
+}
+
+/// What an abbreviated task id leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundTask {
+    /// This task.
+    One(String),
+    /// No task.
+    None,
+    /// Several tasks; the first of them.
+    Several(Vec<String>),
+}
+
+/// So many candidates are named.
+const CANDIDATES: i64 = 6;
+
+impl Board {
+    /// The task whose id is `text`, or begins with it, or with `t_` and it.
+    pub fn find_task(&mut self, text: &str) -> Result<FoundTask, StoreError> {
+        const EXACT: &str = "SELECT id FROM tasks WHERE id = ?";
+        const BEGINS: &str = "SELECT id FROM tasks WHERE substr(id, 1, length(?)) = ? OR \
+             substr(id, 1, length(?) + 2) = 't_' || ? ORDER BY id LIMIT ?";
+        self.list(|board| {
+            let mut found = ids(&mut board.reader, EXACT, &[Bind::Text(text)])?;
+            if found.is_empty() && !text.is_empty() {
+                let binds = [text; 4].map(Bind::Text);
+                let binds: Vec<Bind<'_>> =
+                    binds.into_iter().chain([Bind::Int(CANDIDATES)]).collect();
+                found = ids(&mut board.reader, BEGINS, &binds)?;
+            }
+            Ok(match found.as_slice() {
+                [] => FoundTask::None,
+                [one] => FoundTask::One(one.clone()),
+                _ => FoundTask::Several(found),
+            })
+        })
+    }
+
+    /// Everything about a task; `None` when there is none with this id.
+    pub fn task_details(&mut self, id: &str) -> Result<Option<TaskDetails>, StoreError> {
+        self.list(|board| {
+            let reader = &mut board.reader;
+            let Some(task) = rows(reader, "tasks", "id", id)?.into_iter().next() else {
+                return Ok(None);
+            };
+            let of = [Bind::Text(id)];
+            const PARENTS: &str =
+                "SELECT parent_id FROM task_links WHERE child_id = ? ORDER BY parent_id";
+            const CHILDREN: &str =
+                "SELECT child_id FROM task_links WHERE parent_id = ? ORDER BY child_id";
+            Ok(Some(TaskDetails {
+                task,
+                parents: ids(reader, PARENTS, &of)?,
+                children: ids(reader, CHILDREN, &of)?,
+                comments: rows(reader, "task_comments", "task_id", id)?,
+                runs: rows(reader, "task_runs", "task_id", id)?,
+            }))
+        })
+    }
+}
+
+#[derive(Queryable)]
+struct One(Cell);
+
+fn ids(
+    connection: &mut SqliteConnection,
+    sql: &str,
+    binds: &[Bind<'_>],
+) -> QueryResult<Vec<String>> {
+    let rows: Vec<One> = query::<(Any,)>(sql, binds).load(connection)?;
+    Ok(rows.into_iter().filter_map(|row| row.0.into_text()).collect())
+}
+
+/// The rows of `table` whose `column` is `value`, with every column that the file has.
+///
+/// The names come from the file and are quoted; the values are put together by SQLite, because their
+/// number is not known here.
+fn rows(
+    connection: &mut SqliteConnection,
+    table: &'static str,
+    column: &'static str,
+    value: &str,
+) -> QueryResult<Vec<Fields>> {
+    let found: Vec<One> =
+        query::<(Any,)>("SELECT name FROM pragma_table_info(?)", &[Bind::Text(table)])
+            .load(connection)?;
+    // A name with a question mark would be taken for a parameter; Hermes has none.
+    let names: Vec<String> = found
+        .into_iter()
+        .filter_map(|row| row.0.into_text())
+        .filter(|name| !name.contains('?'))
+        .collect();
+    let mut all = Vec::new();
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let cells: Vec<String> = names
+        .iter()
+        .map(|name| {
+            let name = format!("\"{}\"", name.replace('"', "\"\""));
+            format!("CASE typeof({name}) WHEN 'blob' THEN NULL ELSE {name} END")
+        })
+        .collect();
+    let sql = format!(
+        "SELECT json_array({}) FROM {table} WHERE {column} = ? ORDER BY rowid",
+        cells.join(", ")
+    );
+    let packed: Vec<One> = query::<(Any,)>(&sql, &[Bind::Text(value)]).load(connection)?;
+    for row in packed {
+        let values = row.0.into_text().and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(Value::Array(values)) = values {
+            all.push(names.iter().cloned().zip(values).collect());
+        }
+    }
+    Ok(all)
+}

@@ -102,9 +102,10 @@ pub struct Unusable(pub String);
 /// The store's word on a value that was given, as such; other errors come back.
 pub(crate) fn usage(error: StoreError) -> Result<anyhow::Error, StoreError> {
     match error {
-        StoreError::BadSlug { .. } | StoreError::EmptyTitle => {
-            Ok(Unusable(error.to_string()).into())
-        }
+        StoreError::BadSlug { .. }
+        | StoreError::EmptyTitle
+        | StoreError::Blank { .. }
+        | StoreError::BadValue { .. } => Ok(Unusable(error.to_string()).into()),
         error => Err(error),
     }
 }

@@ -107,6 +107,15 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    /// What lies beside the boards could not be changed.
+    #[error("cannot change {}", path.display())]
+    ArrangeBoards {
+        /// The file or folder.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
     /// Nothing says where Hermes' files are.
     #[error("no Hermes home: neither HERMES_HOME nor HOME is set")]
     NoHome,
@@ -351,44 +360,4 @@ pub enum StoreError {
         /// The incarnation that is over.
         incarnation: i64,
     },
-}
-
-#[cfg(feature = "board")]
-impl StoreError {
-    /// Whether a lock of somebody else was in the way: the same again may work.
-    pub fn is_busy(&self) -> bool {
-        use crate::board::is_busy;
-
-        match self {
-            Self::BoardBusy { .. } => true,
-            Self::ReadBoard { source }
-            | Self::ChangeBoard { source }
-            | Self::CheckpointBoard { source }
-            | Self::PrepareBoard { source, .. } => is_busy(source),
-            _ => false,
-        }
-    }
-}
-
-#[cfg(feature = "ledger")]
-impl StoreError {
-    /// The same, with the ledger's path and what to do where SQLite's words say what is wrong with it.
-    pub(crate) fn of_ledger(self, path: &std::path::Path) -> Self {
-        use crate::trouble::Trouble;
-
-        let mut cause: Option<&dyn std::error::Error> = Some(&self);
-        let mut found = Trouble::Other;
-        while let Some(error) = cause {
-            if found == Trouble::Other {
-                found = Trouble::of(&error.to_string());
-            }
-            cause = error.source();
-        }
-        let (path, source) = (path.to_owned(), Box::new(self));
-        match found {
-            Trouble::Unreadable => Self::LedgerDamaged { path, source },
-            Trouble::ReadOnly => Self::LedgerReadOnly { path, source },
-            Trouble::Busy | Trouble::Other => *source,
-        }
-    }
 }

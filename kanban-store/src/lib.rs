@@ -3,6 +3,7 @@
 #[cfg(feature = "board")]
 pub mod board;
 pub mod error;
+mod failure;
 #[cfg(feature = "ledger")]
 pub mod ledger;
 #[cfg(feature = "notify-ports")]

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, builder::NonEmptyStringValueParser};
 
+use super::{complete, task_args::TaskCommand};
 use crate::ops::listen;
 
 /// Delivers what happens on Hermes kanban boards: wakes the agent session that asked, tells people.
@@ -63,22 +64,8 @@ pub(super) enum Command {
         #[arg(long)]
         lines: bool,
     },
-    /// The newest events of a board, oldest of them first.
-    Events {
-        #[command(flatten)]
-        board: Board,
-        /// Only of this task.
-        #[arg(long)]
-        task: Option<String>,
-        /// The first ones with ids above this one, in the place of the newest.
-        #[arg(long)]
-        after: Option<i64>,
-        /// At most so many.
-        #[arg(long, default_value_t = 100)]
-        limit: usize,
-        #[command(flatten)]
-        json: Json,
-    },
+    /// Events of a board, the newest ones.
+    Events(Events),
     /// Dead letters: deliveries that ended undelivered.
     Dead {
         #[command(subcommand)]
@@ -172,8 +159,16 @@ pub(super) enum SubCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BoardCommand {
-    /// List boards.
+    /// List boards; the current one has a star.
     List {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Show what a board is like [default: the current one].
+    Show {
+        /// Its name.
+        #[arg(add = complete::boards())]
+        slug: Option<String>,
         #[command(flatten)]
         json: Json,
     },
@@ -185,47 +180,17 @@ pub(super) enum BoardCommand {
         #[arg(long)]
         name: Option<String>,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum TaskCommand {
-    /// Make a task.
-    Create {
-        #[command(flatten)]
-        board: Board,
-        /// What it is called.
-        title: String,
-        /// The text of the card.
-        #[arg(long)]
-        body: Option<String>,
-        /// The profile that is to work on it.
-        #[arg(long)]
-        assignee: Option<String>,
+    /// Put a board away, with everything in its folder.
+    Archive {
+        /// Its name.
+        #[arg(add = complete::boards())]
+        slug: String,
     },
-    /// Complete a task.
-    Complete {
-        #[command(flatten)]
-        board: Board,
-        /// The task.
-        task: String,
-        /// The result, kept on the card.
-        #[arg(long)]
-        result: Option<String>,
-        /// What is told of it.
-        #[arg(long)]
-        summary: Option<String>,
-    },
-    /// Block a task.
-    Block {
-        #[command(flatten)]
-        board: Board,
-        /// The task.
-        task: String,
-        /// Why.
-        reason: Option<String>,
-        /// What is missing.
-        #[arg(long, value_parser = ["needs_input", "capability", "transient"])]
-        kind: Option<String>,
+    /// Make a board the one that commands mean when none is named, here and in Hermes.
+    Use {
+        /// Its name.
+        #[arg(add = complete::boards())]
+        slug: String,
     },
 }
 
@@ -296,8 +261,29 @@ pub(super) enum ConfigCommand {
 #[derive(Debug, Args)]
 pub(super) struct Board {
     /// The board [default: as Hermes chooses: HERMES_KANBAN_BOARD, the current one, `default`].
-    #[arg(long)]
+    #[arg(long, add = complete::boards())]
     pub(super) board: Option<String>,
+}
+
+/// Which events, and how.
+#[derive(Debug, Args)]
+pub(super) struct Events {
+    #[command(flatten)]
+    pub(super) board: Board,
+    /// Only of this task.
+    #[arg(long, add = complete::tasks())]
+    pub(super) task: Option<String>,
+    /// The first ones with ids above this one, instead of the newest.
+    #[arg(long)]
+    pub(super) after: Option<i64>,
+    /// At most so many [default: 100; with --follow none of those that are there already].
+    #[arg(long)]
+    pub(super) limit: Option<usize>,
+    /// Go on with those to come, as soon as they are there.
+    #[arg(long, short)]
+    pub(super) follow: bool,
+    #[command(flatten)]
+    pub(super) json: Json,
 }
 
 /// Machine-readable output.
@@ -312,8 +298,10 @@ pub(super) struct Json {
 #[derive(Debug, Args)]
 pub(super) struct TargetArgs {
     /// The task.
+    #[arg(add = complete::tasks())]
     pub(super) task: String,
     /// The platform; this build serves `api_server` and `console`.
+    #[arg(add = complete::platforms())]
     pub(super) platform: String,
     /// The chat, or the raw session id.
     pub(super) chat: String,
@@ -347,6 +335,6 @@ pub(super) struct Listen {
     pub(super) json: Json,
 }
 
-fn span(text: &str) -> Result<Duration, String> {
+pub(super) fn span(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it as `90s` or `2h`"))
 }

@@ -6,19 +6,17 @@ use anyhow::bail;
 use serde::Serialize;
 
 use super::{
-    args::{
-        BoardCommand, Command, DeadCommand, Json, LedgerCommand, SubCommand, TargetArgs,
-        TaskCommand,
-    },
+    args::{Command, DeadCommand, Json, LedgerCommand, SubCommand, TargetArgs},
     exit,
-    output::{self, print_json, table},
+    output::{self, print_json},
+    table::table,
 };
 use crate::ops::{
-    Context, Unusable, boards,
+    Context, Unusable,
     dead::{self, Delivery, Selection, Shown},
-    events, ledger, status,
+    ledger, status,
     subs::{self, Target, Wanted},
-    tasks, unix_now,
+    unix_now,
     watch::Watcher,
 };
 
@@ -27,26 +25,9 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
     match command {
         Command::Status { json } => output::status(&status::status(ctx), json.json),
         Command::Sub { command } => sub(command, ctx),
-        Command::Board { command } => board(command, ctx),
-        Command::Task { command } => task(command, ctx),
-        Command::Events { board, task, after, limit, json } => {
-            let (board, task) = (board.board.as_deref(), task.as_deref());
-            let events::Found { events, cut } = events::list(ctx, board, task, after, limit)?;
-            let done = list(json, &events, &["ID", "TASK", "KIND", "AT", "PAYLOAD"], |event| {
-                vec![
-                    event.id.to_string(),
-                    event.task.clone(),
-                    event.kind.clone(),
-                    event.created_at.to_string(),
-                    event.payload.as_ref().map(ToString::to_string).unwrap_or_default(),
-                ]
-            })?;
-            if cut {
-                let which = if after.is_some() { "later" } else { "earlier" };
-                eprintln!("There are {which} events too; see --limit and --after.");
-            }
-            Ok(done)
-        }
+        Command::Board { command } => super::board::board(command, ctx),
+        Command::Task { command } => super::task::task(command, ctx),
+        Command::Events(arguments) => super::events::events(arguments, ctx),
         Command::Dead { command } => dead_letters(command, ctx),
         Command::Replay { board, task, subscription, since, dry_run, json } => {
             let since = since.map(|since| {
@@ -180,42 +161,6 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
-    match command {
-        BoardCommand::List { json } => {
-            list(json, &boards::list(ctx)?, &["SLUG", "NAME", "STATE", "PATH"], |board| {
-                let state = match (board.present, board.archived) {
-                    (_, true) => "archived",
-                    (true, false) => "present",
-                    (false, false) => "no file yet",
-                };
-                vec![board.slug.clone(), board.name.clone(), state.to_owned(), board.path.clone()]
-            })
-        }
-        BoardCommand::Create { slug, name } => {
-            say!("{}", boards::create(ctx, &slug, name.as_deref())?);
-            Ok(ExitCode::SUCCESS)
-        }
-    }
-}
-
-fn task(command: TaskCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
-    match command {
-        TaskCommand::Create { board, title, body, assignee } => {
-            say!("{}", tasks::create(ctx, board.board.as_deref(), &title, body, assignee)?);
-        }
-        TaskCommand::Complete { board, task, result, summary } => {
-            let event = tasks::complete(ctx, board.board.as_deref(), &task, result, summary)?;
-            say!("{task} is completed (event {event}).");
-        }
-        TaskCommand::Block { board, task, reason, kind } => {
-            let (board, reason) = (board.board.as_deref(), reason.as_deref());
-            say!("{}.", tasks::block(ctx, board, &task, reason, kind.as_deref())?);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
         DeadCommand::List { dropped, json } => {
@@ -264,7 +209,7 @@ fn sent_again(ctx: &Context) -> anyhow::Result<&'static str> {
     })
 }
 
-fn list<T: Serialize>(
+pub(super) fn list<T: Serialize>(
     json: Json,
     items: &[T],
     head: &[&str],

@@ -7,7 +7,13 @@ macro_rules! say {
 
 mod args;
 mod ask;
+mod board;
+mod complete;
+mod events;
 mod output;
+mod table;
+mod task;
+mod task_args;
 mod watch;
 
 use std::{
@@ -17,11 +23,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 
 use crate::{
-    config::{self, ConfigError, Env, Loaded},
-    ops::{Context, Unusable, demo, serve},
+    config::{self, Env, Loaded},
+    ops::{Context, Failure, Unusable, demo, failure, serve},
     telemetry,
 };
 use args::{Cli, Command, ConfigCommand};
@@ -34,10 +40,20 @@ mod exit {
     pub(super) const PARTLY: u8 = 3;
     /// Nobody delivers.
     pub(super) const DOWN: u8 = 4;
+    /// Something that was named is not there.
+    pub(super) const MISSING: u8 = 5;
+    /// Not possible as things stand.
+    pub(super) const REFUSED: u8 = 6;
+    /// A board that cannot be had.
+    pub(super) const UNAVAILABLE: u8 = 7;
 }
 
 /// Runs the command line of a process; what it returns is the process's exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if complete::answered(&arguments, &env) {
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -48,17 +64,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
     };
     match run(cli, env) {
         Ok(code) => code,
-        Err(error) if error.is::<ConfigError>() => {
-            eprintln!("kanban-gateway: {error}");
-            ExitCode::from(exit::USAGE)
-        }
-        Err(error) if error.is::<Unusable>() => {
-            eprintln!("kanban-gateway: {error}; see `kanban-gateway help`");
-            ExitCode::from(exit::USAGE)
-        }
         Err(error) => {
-            eprintln!("kanban-gateway: {error:#}");
-            ExitCode::FAILURE
+            let more = if error.is::<Unusable>() { "; see `kanban-gateway help`" } else { "" };
+            eprintln!("kanban-gateway: {error:#}{more}");
+            match failure(&error) {
+                Failure::Usage => exit::USAGE.into(),
+                Failure::Missing => exit::MISSING.into(),
+                Failure::Refused => exit::REFUSED.into(),
+                Failure::Unavailable => exit::UNAVAILABLE.into(),
+                Failure::Other => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -66,10 +81,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
 fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Completions { shell } => {
-            let mut command = Cli::command();
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command, "kanban-gateway", &mut script);
-            say!("{}", String::from_utf8_lossy(&script).trim_end());
+            say!("{}", complete::script(shell)?);
             Ok(ExitCode::SUCCESS)
         }
         Command::Config { command: ConfigCommand::Init { path, force } } => {

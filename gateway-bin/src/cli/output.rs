@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{args::Listen as ListenArgs, exit};
+use super::{args::Listen as ListenArgs, exit, table::shown};
 use crate::{
     config::Shown,
     ops::{
@@ -35,36 +35,6 @@ pub(super) fn heard(text: Arguments<'_>) -> bool {
 pub(super) fn print_json<T: Serialize + ?Sized>(value: &T) -> anyhow::Result<ExitCode> {
     say!("{}", serde_json::to_string_pretty(value)?);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Prints rows in columns that are as wide as their content.
-pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) {
-    if rows.is_empty() {
-        say!("None.");
-        return;
-    }
-    let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(shown(cell).chars().count());
-        }
-    }
-    let line = |cells: &mut dyn Iterator<Item = String>| {
-        let mut line = String::new();
-        for (cell, width) in cells.zip(&widths) {
-            line.push_str(&format!("{cell:width$}  "));
-        }
-        say!("{}", line.trim_end());
-    };
-    line(&mut head.iter().map(|cell| (*cell).to_owned()));
-    for row in &rows {
-        line(&mut row.iter().map(|cell| shown(cell)));
-    }
-}
-
-/// A cell as one line: what a board holds must not move the cursor of a terminal.
-fn shown(cell: &str) -> String {
-    cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Prints everything about one delivery, a line each; what there is nothing of is left out.
@@ -113,7 +83,8 @@ pub(super) fn delivery(shown: &Delivered) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn field(name: &str, value: &str) {
+/// Prints a named value; nothing for an empty one.
+pub(super) fn field(name: &str, value: &str) {
     if !value.is_empty() {
         say!("{name:<12} {}", shown(value));
     }

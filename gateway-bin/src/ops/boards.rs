@@ -1,7 +1,12 @@
-//! Boards: which there are, and a new one.
+//! Boards: which there are, a new one, one put away, the current one.
+
+use std::collections::BTreeMap;
 
 use kanban_store::{
-    board::discovery::{self, Homes},
+    board::{
+        PollPace,
+        discovery::{self, Homes},
+    },
     write,
 };
 use serde::Serialize;
@@ -21,14 +26,37 @@ pub struct BoardLine {
     pub present: bool,
     /// Whether it is archived, and so not served.
     pub archived: bool,
+    /// Whether commands mean it when none is named.
+    pub current: bool,
+}
+
+/// Everything about a board.
+#[derive(Clone, Debug, Serialize)]
+pub struct BoardShown {
+    /// What a list says of it.
+    #[serde(flatten)]
+    pub line: BoardLine,
+    /// Tasks by status; archived ones are not counted.
+    pub tasks: BTreeMap<String, i64>,
+    /// The id of its newest event.
+    pub newest_event: i64,
+    /// Whether it can be written.
+    pub writable: bool,
+    /// Why it is looked at only once a second, if so.
+    pub slow: Option<String>,
+    /// Columns that not every board has, and this one has.
+    pub columns: Vec<&'static str>,
 }
 
 /// Every board of Hermes' home.
 pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
-    let boards = discovery::discover(&|name| ctx.variable(name))?;
+    let env = |name: &str| ctx.variable(name);
+    let boards = discovery::discover(&env)?;
+    let current = discovery::resolve(&env, None).ok().map(|board| board.path);
     Ok(boards
         .into_iter()
         .map(|board| BoardLine {
+            current: current.as_ref() == Some(&board.path),
             slug: board.slug,
             name: board.name,
             path: board.path.display().to_string(),
@@ -38,10 +66,60 @@ pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
         .collect())
 }
 
+/// Everything about the board that `slug` names, or the current one.
+pub fn show(ctx: &Context, slug: Option<&str>) -> anyhow::Result<BoardShown> {
+    let (found, mut board) = ctx.board(slug)?;
+    let overview = board.overview(0)?;
+    let current = discovery::resolve(&|name| ctx.variable(name), None)?;
+    let features = board.features();
+    let columns = [
+        ("tasks.session_id", features.session_id),
+        ("tasks.block_kind", features.block_kind),
+        ("kanban_notify_subs.notifier_profile", features.notifier_profile),
+        ("kanban_notify_subs.delivery_mode", features.delivery_mode),
+        ("kanban_notify_subs.last_ping_event_id", features.last_ping_event_id),
+    ];
+    let columns = columns.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect();
+    let slow = match board.pace() {
+        PollPace::Normal => None,
+        PollPace::Slow(why) => Some(why.clone()),
+    };
+    Ok(BoardShown {
+        line: BoardLine {
+            current: current.path == found.path,
+            slug: found.slug,
+            name: found.name,
+            path: found.path.display().to_string(),
+            present: true,
+            archived: found.archived,
+        },
+        tasks: overview.columns.into_iter().map(|column| (column.status, column.count)).collect(),
+        newest_event: board.sequence()?,
+        writable: board.is_writable(),
+        slow,
+        columns,
+    })
+}
+
 /// Makes a board that Hermes can open; answers with its file.
 pub fn create(ctx: &Context, slug: &str, name: Option<&str>) -> anyhow::Result<String> {
-    let homes = Homes::find(&|name| ctx.variable(name))?;
-    let path = write::create_named_board(&homes, slug, name, unix_now())
+    let path = write::create_named_board(&homes(ctx)?, slug, name, unix_now())
         .map_err(|error| on_board(error, slug))?;
     Ok(path.display().to_string())
+}
+
+/// Puts a board away with everything in its folder; answers with the folder's new place.
+pub fn archive(ctx: &Context, slug: &str) -> anyhow::Result<String> {
+    let place = write::archive_board(&homes(ctx)?, slug, unix_now())
+        .map_err(|error| on_board(error, slug))?;
+    Ok(place.display().to_string())
+}
+
+/// Makes a board the current one.
+pub fn use_board(ctx: &Context, slug: &str) -> anyhow::Result<()> {
+    write::use_board(&homes(ctx)?, slug).map_err(|error| on_board(error, slug))
+}
+
+fn homes(ctx: &Context) -> anyhow::Result<Homes> {
+    Ok(Homes::find(&|name| ctx.variable(name))?)
 }

@@ -24,7 +24,7 @@ use super::{
     Context, boards,
     listen::{Heard, Listen, Listening},
     subs::{self, Target},
-    tasks,
+    tasks::{self, Wish},
 };
 use crate::{
     config::{self, Env},
@@ -160,7 +160,10 @@ impl Demo<'_> {
     }
 
     fn task(&mut self, title: &str) -> anyhow::Result<String> {
-        let task = tasks::create(&self.ctx, Some("demo"), title, None, Some("writer".to_owned()))?;
+        let mut wish = Wish::default();
+        wish.new.title = title.to_owned();
+        wish.new.assignee = Some("writer".to_owned());
+        let task = tasks::create(&self.ctx, Some("demo"), wish)?.task;
         self.say(&format!("Task {task}: {title}"));
         Ok(task)
     }

@@ -1,10 +1,15 @@
 //! Events of a board, as they were written.
 
-use kanban_store::{StoreError, board::ListedEvent};
+use std::collections::VecDeque;
+
+use kanban_store::{
+    StoreError,
+    board::{Board, ListedEvent},
+};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Context, time::Moment};
+use super::{Context, on_board, time::Moment};
 
 /// One event.
 #[derive(Clone, Debug, Serialize)]
@@ -23,49 +28,128 @@ pub struct EventLine {
     pub payload: Option<Value>,
 }
 
-/// Some events of a board.
+/// Which events.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// Oldest first.
-    pub events: Vec<EventLine>,
-    /// Whether there are more, earlier ones or, with `after`, later ones.
-    pub cut: bool,
+pub struct Wanted {
+    /// Of this task.
+    pub task: Option<String>,
+    /// The first ones above this id; without it the newest ones.
+    pub after: Option<i64>,
+    /// At most so many.
+    pub limit: usize,
 }
 
-/// The newest events of one task or of all, at most `limit`; with `after`, the first ones above that id.
-pub fn list(
-    ctx: &Context,
-    board: Option<&str>,
-    task: Option<&str>,
-    after: Option<i64>,
-    limit: usize,
-) -> anyhow::Result<Found> {
-    let (found, mut board) = ctx.board(board)?;
-    if let Some(task) = task
-        && board.task(task)?.is_none()
-        && board.events(Some(task), 0, 1)?.is_empty()
-    {
-        let task = task.to_owned();
-        return Err(super::on_board(StoreError::UnknownTask { task }, &found.slug));
+/// Events are read in pages of so many: however long a board's history is, memory stays small.
+const PAGE: usize = 500;
+
+/// Events of a board, read as they are taken.
+pub struct Events {
+    board: Board,
+    task: Option<String>,
+    page: VecDeque<EventLine>,
+    /// Everything up to here was read.
+    position: i64,
+    /// How many more are wanted.
+    left: usize,
+    /// Whether there are earlier ones than the newest that were asked for.
+    earlier: bool,
+    seen: Option<i64>,
+}
+
+impl Events {
+    /// Opens the board that `slug` names, or the current one.
+    pub fn open(ctx: &Context, slug: Option<&str>, wanted: &Wanted) -> anyhow::Result<Self> {
+        let (found, mut board) = ctx.board(slug)?;
+        let task = wanted.task.as_deref();
+        if let Some(task) = task
+            && board.task(task)?.is_none()
+            && board.newest_events(Some(task), 1)?.is_empty()
+        {
+            let task = task.to_owned();
+            return Err(on_board(StoreError::UnknownTask { task }, &found.slug));
+        }
+        let mut events = Self {
+            task: wanted.task.clone(),
+            page: VecDeque::new(),
+            position: wanted.after.unwrap_or_default(),
+            left: wanted.limit,
+            earlier: false,
+            seen: None,
+            board,
+        };
+        if wanted.after.is_none() {
+            events.go_back(wanted.limit)?;
+        }
+        Ok(events)
     }
-    let mut events = match after {
-        Some(after) => board.events(task, after, limit.saturating_add(1))?,
-        None => board.events(task, 0, usize::MAX)?,
-    };
-    let more = events.len().saturating_sub(limit);
-    match after {
-        Some(_) => events.truncate(limit),
-        None => drop(events.drain(..more)),
+
+    /// Sets the position so that `limit` events are above it.
+    fn go_back(&mut self, limit: usize) -> anyhow::Result<()> {
+        let task = self.task.as_deref();
+        let first = self.board.newest_ids(task, limit.saturating_add(1))?;
+        self.earlier = first.len() > limit;
+        let oldest = if self.earlier { first.get(1) } else { first.first() };
+        self.position = match oldest {
+            Some(oldest) if limit > 0 => oldest.saturating_sub(1),
+            _ => first.last().copied().unwrap_or_default(),
+        };
+        Ok(())
     }
-    let line = |event: ListedEvent| EventLine {
+
+    /// Whether earlier events were left out.
+    pub fn has_earlier(&self) -> bool {
+        self.earlier
+    }
+
+    /// Whether later events were left out.
+    pub fn has_later(&mut self) -> anyhow::Result<bool> {
+        Ok(!self.board.events(self.task.as_deref(), self.position, 1)?.is_empty())
+    }
+
+    /// The next event; `None` when there is none, or as many as wanted were given.
+    pub fn take(&mut self) -> anyhow::Result<Option<EventLine>> {
+        if self.page.is_empty() && self.left > 0 {
+            self.read(self.left.min(PAGE))?;
+        }
+        let next = self.page.pop_front();
+        if next.is_some() {
+            self.left = self.left.saturating_sub(1);
+        }
+        Ok(next)
+    }
+
+    /// Events that came since, if any; cheap when nothing changed.
+    pub fn news(&mut self) -> anyhow::Result<Vec<EventLine>> {
+        let version = self.board.data_version()?;
+        if self.seen == Some(version) && self.page.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.read(PAGE)?;
+        if self.page.len() < PAGE {
+            self.seen = Some(version);
+        }
+        Ok(self.page.drain(..).collect())
+    }
+
+    fn read(&mut self, most: usize) -> anyhow::Result<()> {
+        let found = self.board.events(self.task.as_deref(), self.position, most)?;
+        if let Some(last) = found.last() {
+            self.position = last.id;
+        }
+        self.page.extend(found.into_iter().map(line));
+        Ok(())
+    }
+}
+
+pub(super) fn line(event: ListedEvent) -> EventLine {
+    EventLine {
         id: event.id,
         task: event.task,
         kind: event.kind,
         run: event.run,
         created_at: Moment::from_secs(event.created_at),
         payload: event.payload.map(json),
-    };
-    Ok(Found { events: events.into_iter().map(line).collect(), cut: more > 0 })
+    }
 }
 
 /// Stored JSON as JSON; anything else as the text that it is.

@@ -1,6 +1,7 @@
 //! Use cases, one file each: plain arguments in, plain data out; no command line, no HTTP types.
 
 pub mod boards;
+pub mod cards;
 pub mod dead;
 pub mod demo;
 pub mod events;
@@ -15,7 +16,7 @@ pub mod watch;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use kanban_store::{
     StoreError,
     board::{
@@ -45,18 +46,17 @@ impl Context {
         let found = discovery::resolve(&|name| self.variable(name), slug).map_err(|error| {
             match usage(error) {
                 Ok(unusable) => unusable,
-                Err(error @ StoreError::UnknownBoard { .. }) => {
-                    anyhow!("{error}; see `kanban-gateway board list`")
-                }
+                Err(error @ StoreError::UnknownBoard { .. }) => unknown_board(&error),
                 Err(error) => error.into(),
             }
         })?;
         let board = Board::open(&found.path).map_err(|error| match error {
-            StoreError::BoardMissing { .. } if slug.is_none() => anyhow!(no_board(self)),
-            StoreError::BoardMissing { .. } => anyhow!(
+            StoreError::BoardMissing { .. } if slug.is_none() => Missing(no_board(self)).into(),
+            StoreError::BoardMissing { .. } => Missing(format!(
                 "{error}; make it with `kanban-gateway board create {}`, or see `kanban-gateway board list`",
                 found.slug
-            ),
+            ))
+            .into(),
             error => anyhow::Error::from(error)
                 .context(format!("board `{}` cannot be opened", found.slug)),
         })?;
@@ -99,6 +99,45 @@ pub(crate) fn unix_now() -> i64 {
 #[error("{0}")]
 pub struct Unusable(pub String);
 
+/// Something that was named and is not there, with where to look.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Missing(pub String);
+
+fn unknown_board(error: &StoreError) -> anyhow::Error {
+    Missing(format!("{error}; see `kanban-gateway board list`")).into()
+}
+
+/// What kind of failure an error is, for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A value that cannot be used.
+    Usage,
+    /// A board, task or delivery that is not there.
+    Missing,
+    /// Not possible as things stand: another status, somebody else's claim, an open parent.
+    Refused,
+    /// The board cannot be had: locked, read-only, damaged.
+    Unavailable,
+    /// Anything else.
+    Other,
+}
+
+/// Which kind of failure `error` is.
+pub fn failure(error: &anyhow::Error) -> Failure {
+    if error.is::<Unusable>() || error.is::<crate::config::ConfigError>() {
+        return Failure::Usage;
+    }
+    if error.is::<Missing>() {
+        return Failure::Missing;
+    }
+    match error.downcast_ref::<StoreError>() {
+        Some(error) if error.is_refusal() => Failure::Refused,
+        Some(error) if error.is_unavailable() => Failure::Unavailable,
+        _ => Failure::Other,
+    }
+}
+
 /// The store's word on a value that was given, as such; other errors come back.
 pub(crate) fn usage(error: StoreError) -> Result<anyhow::Error, StoreError> {
     match error {
@@ -123,10 +162,12 @@ pub(crate) fn no_board(ctx: &Context) -> String {
 pub(crate) fn on_board(error: StoreError, slug: &str) -> anyhow::Error {
     match usage(error) {
         Ok(unusable) => unusable,
-        Err(StoreError::UnknownTask { task }) => anyhow!(
-            "there is no task {task} on board `{slug}`; see `kanban-gateway events --board {slug}`, or name \
+        Err(StoreError::UnknownTask { task }) => Missing(format!(
+            "there is no task {task} on board `{slug}`; see `kanban-gateway task list --board {slug}`, or name \
              another board with --board"
-        ),
+        ))
+        .into(),
+        Err(error @ StoreError::UnknownBoard { .. }) => unknown_board(&error),
         Err(error) => error.into(),
     }
 }

@@ -10,6 +10,7 @@ mod listen;
 mod process;
 mod shutdown;
 mod status;
+mod tasks;
 mod telling;
 mod watch;
 

@@ -40,6 +40,6 @@ async fn it_ends_when_nobody_reads_and_says_what_is_wrong_with_a_name() {
     world.cards.task("Build the next report");
     let ended = soon("its end", child.wait()).await.unwrap();
     assert!(ended.success());
-    let printed = printed(&world, &["watch", "--board", "nope"], 1).await;
+    let printed = printed(&world, &["watch", "--board", "nope"], 5).await;
     assert!(printed.contains("board list"), "{printed}");
 }

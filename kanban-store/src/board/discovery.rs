@@ -84,7 +84,8 @@ impl Homes {
         }
     }
 
-    fn exists(&self, slug: &str) -> bool {
+    /// Whether there is a board of that name.
+    pub fn exists(&self, slug: &str) -> bool {
         let folder = self.boards().join(slug);
         slug == DEFAULT_SLUG
             || folder.join("kanban.db").exists()

@@ -5,7 +5,7 @@ use diesel::{QueryResult, Queryable, RunQueryDsl, sqlite::SqliteConnection};
 use super::{
     Board,
     connection::read_error,
-    lenient::{RawEvent, RawSubscription, SubscriptionColumns},
+    lenient::{EventColumns, RawEvent, RawSubscription, SubscriptionColumns},
     model::SubscriptionRow,
     statement::{Any, Bind, Cell, query},
 };
@@ -99,30 +99,48 @@ impl Board {
     ) -> Result<Vec<ListedEvent>, StoreError> {
         let limit = Bind::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         self.list(|board| {
-            let raw: Vec<RawEvent> = match task {
-                Some(task) => query::<super::lenient::EventColumns>(
-                    &board.texts.events_of_task,
-                    &[Bind::Int(after), Bind::Text(task), limit],
-                )
-                .load(&mut board.reader)?,
-                None => query::<super::lenient::EventColumns>(
-                    &board.texts.events,
-                    &[Bind::Int(after), limit],
-                )
-                .load(&mut board.reader)?,
+            let (text, binds) = match task {
+                Some(task) => {
+                    (&board.texts.events_of_task, vec![Bind::Int(after), Bind::Text(task), limit])
+                }
+                None => (&board.texts.events, vec![Bind::Int(after), limit]),
             };
-            let mut spoilt = Vec::new();
-            let readable = raw.into_iter().filter_map(|raw| raw.read(&mut spoilt));
-            Ok(readable
-                .map(|event| ListedEvent {
-                    id: event.id,
-                    task: event.task,
-                    kind: event.kind,
-                    run: event.run,
-                    payload: event.payload,
-                    created_at: event.created_at,
-                })
-                .collect())
+            listed(&mut board.reader, text, &binds)
+        })
+    }
+
+    /// The newest events of one task or of all, ascending, at most `limit`. Unreadable ones are left
+    /// out.
+    pub fn newest_events(
+        &mut self,
+        task: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ListedEvent>, StoreError> {
+        let limit = Bind::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        self.list(|board| {
+            let (text, binds) = match task {
+                Some(task) => (&board.texts.newest_of_task, vec![Bind::Text(task), limit]),
+                None => (&board.texts.newest, vec![limit]),
+            };
+            let mut events = listed(&mut board.reader, text, &binds)?;
+            events.reverse();
+            Ok(events)
+        })
+    }
+
+    /// The ids of the newest events of one task or of all, ascending, at most `limit`.
+    pub fn newest_ids(&mut self, task: Option<&str>, limit: usize) -> Result<Vec<i64>, StoreError> {
+        const OF_ALL: &str = "SELECT id FROM task_events ORDER BY id DESC LIMIT ?";
+        const OF_TASK: &str =
+            "SELECT id FROM task_events WHERE task_id = ? ORDER BY id DESC LIMIT ?";
+        let limit = Bind::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        self.list(|board| {
+            let (text, binds) = match task {
+                Some(task) => (OF_TASK, vec![Bind::Text(task), limit]),
+                None => (OF_ALL, vec![limit]),
+            };
+            let rows: Vec<Id> = query::<(Any,)>(text, &binds).load(&mut board.reader)?;
+            Ok(rows.into_iter().rev().filter_map(|row| row.0.as_int()).collect())
         })
     }
 
@@ -153,6 +171,29 @@ impl Board {
         self.check_file()?;
         self.snapshot(false, |board| read(board).map_err(|source| read_error(&board.path, source)))
     }
+}
+
+#[derive(Queryable)]
+struct Id(Cell);
+
+fn listed(
+    connection: &mut SqliteConnection,
+    sql: &str,
+    binds: &[Bind<'_>],
+) -> QueryResult<Vec<ListedEvent>> {
+    let raw: Vec<RawEvent> = query::<EventColumns>(sql, binds).load(connection)?;
+    let mut spoilt = Vec::new();
+    let readable = raw.into_iter().filter_map(|raw| raw.read(&mut spoilt));
+    Ok(readable
+        .map(|event| ListedEvent {
+            id: event.id,
+            task: event.task,
+            kind: event.kind,
+            run: event.run,
+            payload: event.payload,
+            created_at: event.created_at,
+        })
+        .collect())
 }
 
 #[derive(Queryable)]

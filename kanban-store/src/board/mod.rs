@@ -37,6 +37,8 @@ pub use features::Features;
 #[cfg(feature = "notify-ports")]
 pub(crate) use immediate::step as lock_step;
 
+#[cfg(feature = "write")]
+pub(crate) use file::read_small;
 pub use file::{FileId, network_file_system};
 pub use lists::{ListedEvent, ListedTask, TaskFilter};
 pub use model::{

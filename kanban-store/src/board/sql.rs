@@ -14,6 +14,10 @@ pub(crate) struct Texts {
     pub event: String,
     /// (after, limit): events of any kind above an id.
     pub events: String,
+    /// (limit): the newest events of any kind, the newest first.
+    pub newest: String,
+    /// (task, limit): the same, of one task.
+    pub newest_of_task: String,
     /// (after, task, limit): the same, of one task.
     pub events_of_task: String,
     /// The oldest event.
@@ -71,6 +75,8 @@ impl Texts {
             tail: format!("{event} WHERE e.id > ? AND e.kind IN ({kinds}) ORDER BY e.id LIMIT ?"),
             event: format!("{event} WHERE e.id = ?"),
             events: format!("{event} WHERE e.id > ? ORDER BY e.id LIMIT ?"),
+            newest: format!("{event} ORDER BY e.id DESC LIMIT ?"),
+            newest_of_task: format!("{event} WHERE e.task_id = ? ORDER BY e.id DESC LIMIT ?"),
             // The unary plus keeps SQLite from walking all events above the id.
             events_of_task: format!(
                 "{event} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ?"

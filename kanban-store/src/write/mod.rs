@@ -19,6 +19,7 @@
 mod archive;
 mod assign;
 mod block;
+mod boards;
 mod cards;
 mod claim;
 mod comment;
@@ -51,6 +52,7 @@ use std::time::Duration;
 pub use archive::archive;
 pub use assign::assign;
 pub use block::{BlockKind, Blocked, Stop, block, block_with, depend};
+pub use boards::{archive_board, use_board};
 pub use claim::{CLAIM_SECONDS, Claim, Claimant, claim, claim_review};
 pub use comment::comment;
 pub use complete::{Completion, Handover, complete, complete_with};

@@ -1,0 +1,64 @@
+//! `board`: boards by name.
+
+use std::process::ExitCode;
+
+use super::{
+    args::BoardCommand,
+    ask::list,
+    output::{field, print_json},
+};
+use crate::ops::{Context, boards, counted};
+
+pub(super) fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
+    match command {
+        BoardCommand::List { json } => {
+            return list(
+                json,
+                &boards::list(ctx)?,
+                &["", "SLUG", "NAME", "STATE", "PATH"],
+                |board| {
+                    let state = match (board.present, board.archived) {
+                        (_, true) => "archived",
+                        (true, false) => "present",
+                        (false, false) => "no file yet",
+                    };
+                    let current = if board.current { "*" } else { "" };
+                    [current, &board.slug, &board.name, state, &board.path]
+                        .map(str::to_owned)
+                        .to_vec()
+                },
+            );
+        }
+        BoardCommand::Show { slug, json } => {
+            let shown = boards::show(ctx, slug.as_deref())?;
+            if json.json {
+                return print_json(&shown);
+            }
+            let current = if shown.line.current { " (the current one)" } else { "" };
+            field("board", &format!("{}{current}", shown.line.slug));
+            field("name", &shown.line.name);
+            field("file", &shown.line.path);
+            let tasks: Vec<String> =
+                shown.tasks.iter().map(|(status, count)| format!("{count} {status}")).collect();
+            field("tasks", &if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") });
+            field("events", &counted(shown.newest_event, "event").replace(" event", " so far"));
+            field(
+                "writable",
+                if shown.writable { "yes" } else { "no: nothing is delivered from it" },
+            );
+            field("slow", shown.slow.as_deref().unwrap_or_default());
+            field("columns", &shown.columns.join(", "));
+        }
+        BoardCommand::Create { slug, name } => {
+            say!("{}", boards::create(ctx, &slug, name.as_deref())?);
+        }
+        BoardCommand::Archive { slug } => {
+            say!("{}", boards::archive(ctx, &slug)?);
+        }
+        BoardCommand::Use { slug } => {
+            boards::use_board(ctx, &slug)?;
+            say!("Commands mean `{}` now, here and in Hermes.", slug.trim().to_lowercase());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -4,6 +4,7 @@
 //! commands made, and checks what came of it with Hermes' commands and its API server.
 
 mod beside;
+mod commands;
 mod differential;
 mod ours;
 mod rows;

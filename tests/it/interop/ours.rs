@@ -140,7 +140,7 @@ impl Ours {
         text.lines().filter_map(json).collect()
     }
 
-    fn context(&self) -> Context {
+    pub(super) fn context(&self) -> Context {
         let env: Env = self.vars.iter().collect();
         let config = config::load(None, &env).expect("the configuration").config;
         Context { config, env }

@@ -1,5 +1,16 @@
 //! What the real server answers to a wake, and what becomes of it (laws D8, W2, W7).
 
+use gateway_adapters::{
+    api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
+    http::{HttpClient, HttpClientConfig},
+};
+use kanban_notify::{
+    ids::ChannelName,
+    message::{Destination, Parcel},
+    ports::Channel as _,
+    verdict::{Fault, Verdict},
+};
+
 use super::scene::{SESSION, Scene};
 use super::*;
 use crate::support::hermes::{Answer, Phase, Rule};
@@ -70,6 +81,47 @@ async fn w7_a_server_at_its_limit_is_busy_and_costs_nothing() {
     other.await.expect("a turn").ok();
     scene.delivered().await;
     assert_eq!(scene.one_answered_wake().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn w7_what_the_server_refuses_is_told_apart() {
+    let Some((_stub, home)) = stage(|home| home).await else { return };
+    let _gateway = home.gateway().start().await;
+    let name = ChannelName::api_server("default");
+    let server = |key: &str| {
+        let client = HttpClient::new(&HttpClientConfig::default()).expect("a client");
+        let config = ApiServerConfig {
+            name: name.clone(),
+            base: home.base_url(),
+            key: key.to_owned().into(),
+            model: "hermes-agent".to_owned(),
+            limits: ApiServerLimits::default(),
+        };
+        ApiServer::new(client, config).expect("a channel")
+    };
+    let parcel = |body: String| Parcel {
+        destination: Destination::Session { channel: name.clone(), session: SESSION.to_owned() },
+        key: "a key of this test".to_owned(),
+        body,
+    };
+    let mut seen = Vec::new();
+    for (key, body) in [
+        (home.key(), "x".repeat(16 << 20)),
+        (home.key(), "no JSON".to_owned()),
+        ("some-other-server-key", "{}".to_owned()),
+    ] {
+        match server(key).send(&parcel(body)).await {
+            Verdict::Permanent { fault, detail } => seen.push((fault, detail)),
+            other => panic!("{other:?}"),
+        }
+    }
+    for ((fault, detail), (wanted, status)) in seen.iter().zip([
+        (Fault::Payload, "413"),
+        (Fault::Payload, "400"),
+        (Fault::Credential, "401"),
+    ]) {
+        assert!(*fault == wanted && detail.as_str().contains(status), "{fault:?} {detail:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

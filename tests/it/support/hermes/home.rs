@@ -230,10 +230,15 @@ impl Home {
         Board::new(self, "default")
     }
 
+    /// A named board that somebody made.
+    pub fn board_called(&self, slug: &str) -> Board {
+        Board::new(self, slug)
+    }
+
     /// Makes a named board with `hermes kanban boards create`.
     pub async fn create_board(&self, slug: &str) -> Board {
         self.hermes(&["kanban", "boards", "create", slug]).await.success();
-        Board::new(self, slug)
+        self.board_called(slug)
     }
 
     /// Adds `<home>/profiles/<name>` with the same configuration and an API server of its own.

@@ -4,6 +4,7 @@
 mod behaviours;
 mod boards;
 mod endings;
+mod faults;
 mod gathering;
 mod interop;
 mod ownership;

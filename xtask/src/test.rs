@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test there is, and one line that sums them up.
 
+mod faults;
 mod hermes;
 mod summary;
 
@@ -20,6 +21,9 @@ pub struct Options {
     /// Leave out the tests against the real Hermes package.
     #[arg(long)]
     no_hermes: bool,
+    /// Only list the fault cases that the tests run: case, fault, verdict, outcome, law or report.
+    #[arg(long, conflicts_with = "filter")]
+    list_faults: bool,
     /// Run only tests whose path contains one of these.
     filter: Vec<String>,
 }
@@ -29,6 +33,10 @@ const HERMES: [&str; 2] = ["interop::", "support::hermes::selftest"];
 
 /// Answers whether all tests passed; the last line printed is the total.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
+    if options.list_faults {
+        faults::list(workspace)?;
+        return Ok(true);
+    }
     let venv = match prepare(workspace, options) {
         Err(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
             return Err(reason.context("CI=true: the tests against the real Hermes must run"));

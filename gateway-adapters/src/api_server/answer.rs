@@ -54,7 +54,8 @@ impl Heard {
         let mut text = format!("HTTP {}", self.status.as_u16());
         if !self.facts.code.is_empty() {
             text.push(' ');
-            text.push_str(&self.facts.code);
+            // By itself: it was cut where it was kept, perhaps within a secret.
+            text.push_str(&redactor.redact(&self.facts.code));
         }
         let words = if !self.facts.error.is_empty() {
             &self.facts.error

@@ -20,6 +20,7 @@ use kanban_notify::{
     verdict::{Detail, Fault, Receipt, Verdict},
 };
 use serde::Serialize;
+use tracing::debug;
 
 pub use config::{ApiServerConfig, ApiServerLimits};
 
@@ -168,6 +169,21 @@ impl ApiServer {
         sink.view()
             .ok_or_else(|| LookError::Failed(Detail::new("the answer is no list of messages")))
     }
+
+    async fn probed(&self) -> Verdict {
+        let limits = Limits { total: self.limits.probe, body: self.limits.answer_bytes };
+        let request = self.request(Method::GET, self.models.clone(), Bytes::new());
+        match self.client.open(request, limits).await {
+            Ok(reply) => {
+                let heard = self.heard(reply).await;
+                refusal(heard.status, heard.retry_after, heard.detail(&self.redactor))
+                    .unwrap_or_else(|| Verdict::Delivered(Receipt::default()))
+            }
+            Err(NoAnswer::NotSent(detail)) => Verdict::Unreachable { detail },
+            // A probe has no effect that could be in doubt.
+            Err(NoAnswer::MaybeSent(detail)) => Verdict::Retryable { retry_after: None, detail },
+        }
+    }
 }
 
 #[async_trait]
@@ -220,18 +236,11 @@ impl Channel for ApiServer {
 
     #[tracing::instrument(name = "api_server.probe", skip_all, fields(channel = %self.name))]
     async fn probe(&self) -> Verdict {
-        let limits = Limits { total: self.limits.probe, body: self.limits.answer_bytes };
-        let request = self.request(Method::GET, self.models.clone(), Bytes::new());
-        match self.client.open(request, limits).await {
-            Ok(reply) => {
-                let heard = self.heard(reply).await;
-                refusal(heard.status, heard.retry_after, heard.detail(&self.redactor))
-                    .unwrap_or_else(|| Verdict::Delivered(Receipt::default()))
-            }
-            Err(NoAnswer::NotSent(detail)) => Verdict::Unreachable { detail },
-            // A probe has no effect that could be in doubt.
-            Err(NoAnswer::MaybeSent(detail)) => Verdict::Retryable { retry_after: None, detail },
+        let verdict = self.probed().await;
+        if !matches!(verdict, Verdict::Delivered(_)) {
+            debug!(verdict = verdict.name(), error = verdict.detail(), "probed in vain");
         }
+        verdict
     }
 }
 

@@ -39,6 +39,9 @@ impl Redactor {
         for secret in &self.secrets {
             clean = clean.replace(secret.expose_secret().trim(), MASK);
         }
+        for secret in &self.secrets {
+            mask_cut(&mut clean, secret.expose_secret().trim());
+        }
         mask_credentials(&mask_addresses(&clean))
     }
 
@@ -62,6 +65,18 @@ impl Redactor {
         self.detail(&words.join(": "))
     }
 }
+
+/// Texts are kept up to a length, so a secret may begin at the end of one and be cut there.
+fn mask_cut(text: &mut String, secret: &str) {
+    let beginnings = (SHORTEST_CUT..secret.len()).rev().filter_map(|end| secret.get(..end));
+    let cut = beginnings.filter_map(|beginning| text.strip_suffix(beginning)).next();
+    if let Some(before) = cut {
+        *text = format!("{before}{MASK}");
+    }
+}
+
+/// Fewer letters of a secret than these may end any text, and tell nothing.
+const SHORTEST_CUT: usize = 4;
 
 /// Slack, Telegram and Discord carry secrets in the path, so nothing after the host is shown.
 fn mask_addresses(text: &str) -> String {
@@ -147,6 +162,15 @@ mod tests {
         let redactor = redactor(&["abc", "abcdef", ""]);
         assert_eq!(redactor.redact("x abcdef abc y"), "x *** *** y");
         assert!(!format!("{redactor:?}").contains("abc"));
+    }
+
+    #[test]
+    fn a_secret_that_is_cut_off_at_the_end_is_masked() {
+        let redactor = redactor(&["s3cret-key", "é3"]);
+        assert_eq!(redactor.redact("wrong: s3cret-ke"), "wrong: ***");
+        assert_eq!(redactor.redact("wrong: s3cr"), "wrong: ***");
+        assert_eq!(redactor.redact("wrong: s3c"), "wrong: s3c");
+        assert_eq!(redactor.redact("s3cret or not"), "s3cret or not");
     }
 
     #[test]

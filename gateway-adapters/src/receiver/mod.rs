@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, mpsc};
 
 pub use config::ReceiverConfig;
 pub use log::{Answered, How, ReceiverEvent, Recorded};
-pub use raw::{RawAct, RawServer};
+pub use raw::{RawAct, RawCall, RawServer};
 pub use script::{Script, Scripted};
 pub use sessions::SessionRow;
 

@@ -1,26 +1,46 @@
 //! A server scripted byte by byte, for the faults that no honest server shows.
 
+mod tls;
+mod wire;
+
 use std::{
+    collections::VecDeque,
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
     sync::watch,
     task::{JoinHandle, JoinSet},
 };
 
 use crate::AdapterError;
+use wire::{Until, read, wait_for_end};
 
 /// One step of a connection. After the last step the connection is closed in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawAct {
+    /// Waits for the first byte of a request, and leaves it unread.
+    Await,
     /// Reads one request, head and body (by `Content-Length`).
     ReadRequest,
     /// Reads the head of a request, up to the empty line.
     ReadHead,
+    /// Reads the head of a request and so many bytes of its body.
+    ReadPart(usize),
+    /// Reads one request and hands it to the server behind, whose answer the client gets.
+    Pass,
+    /// Reads one request and hands it to the server behind, whose answer nobody gets.
+    Swallow,
+    /// Takes part in a TLS handshake, until the client is gone. Both texts are PEM.
+    Tls {
+        /// The certificate.
+        certificate: &'static str,
+        /// Its private key.
+        key: &'static str,
+    },
     /// Writes these bytes.
     Write(Vec<u8>),
     /// Writes these bytes until the client is gone.
@@ -29,6 +49,8 @@ pub enum RawAct {
     Reset,
     /// Keeps the connection open and silent, until the client is gone.
     Hold,
+    /// Calls a function.
+    Call(RawCall),
 }
 
 impl RawAct {
@@ -39,7 +61,30 @@ impl RawAct {
         let text = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
         Self::Write(text.into_bytes())
     }
+
+    /// Calls a function, for what a test wants to know at this moment.
+    pub fn call(function: impl Fn() + Send + Sync + 'static) -> Self {
+        Self::Call(RawCall(Arc::new(function)))
+    }
 }
+
+/// A function that an act calls; equal to itself only.
+#[derive(Clone)]
+pub struct RawCall(Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for RawCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawCall").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for RawCall {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for RawCall {}
 
 /// The server. Dropping it ends it.
 #[derive(Debug)]
@@ -53,6 +98,23 @@ pub struct RawServer {
 struct State {
     accepted: watch::Sender<usize>,
     requests: Mutex<Vec<String>>,
+    /// What connections play; where there is a server behind, those that begin with a `POST`.
+    plays: Mutex<Plays>,
+    others: Mutex<Plays>,
+    behind: Option<SocketAddr>,
+}
+
+/// Lists of acts, of which the last one is played over and over.
+#[derive(Debug)]
+struct Plays(VecDeque<Vec<RawAct>>);
+
+impl Plays {
+    fn take(&mut self) -> Vec<RawAct> {
+        if self.0.len() > 1 {
+            return self.0.pop_front().unwrap_or_default();
+        }
+        self.0.front().cloned().unwrap_or_default()
+    }
 }
 
 impl RawServer {
@@ -63,12 +125,41 @@ impl RawServer {
     ///
     /// [`AdapterError::Listen`] if no port can be had.
     pub async fn start(plays: Vec<Vec<RawAct>>) -> Result<Self, AdapterError> {
+        Self::listen(None, plays, Vec::new()).await
+    }
+
+    /// Listens in front of another server. Connections that begin with a `POST` play `posts`, all
+    /// others play `others`, each as in [`RawServer::start`]. What is passed on is one request for
+    /// each connection.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Listen`] if no port can be had.
+    pub async fn in_front_of(
+        behind: SocketAddr,
+        posts: Vec<Vec<RawAct>>,
+        others: Vec<Vec<RawAct>>,
+    ) -> Result<Self, AdapterError> {
+        Self::listen(Some(behind), posts, others).await
+    }
+
+    async fn listen(
+        behind: Option<SocketAddr>,
+        plays: Vec<Vec<RawAct>>,
+        others: Vec<Vec<RawAct>>,
+    ) -> Result<Self, AdapterError> {
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let failed = |source| AdapterError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(failed)?;
         let addr = listener.local_addr().map_err(failed)?;
-        let state = Arc::new(State { accepted: watch::Sender::new(0), requests: Mutex::default() });
-        let accepting = tokio::spawn(accept(listener, plays, Arc::clone(&state)));
+        let state = Arc::new(State {
+            accepted: watch::Sender::new(0),
+            requests: Mutex::default(),
+            plays: Mutex::new(Plays(plays.into())),
+            others: Mutex::new(Plays(others.into())),
+            behind,
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&state)));
         Ok(Self { addr, state, accepting })
     }
 
@@ -100,23 +191,41 @@ impl Drop for RawServer {
     }
 }
 
-async fn accept(listener: TcpListener, plays: Vec<Vec<RawAct>>, state: Arc<State>) {
+async fn accept(listener: TcpListener, state: Arc<State>) {
     let mut connections = JoinSet::new();
-    let mut plays = plays.into_iter();
-    let mut play = plays.next().unwrap_or_default();
     while let Ok((stream, _)) = listener.accept().await {
         state.accepted.send_modify(|count| *count = count.saturating_add(1));
         while connections.try_join_next().is_some() {}
-        connections.spawn(perform(stream, play.clone(), Arc::clone(&state)));
-        play = plays.next().unwrap_or(play);
+        let state = Arc::clone(&state);
+        if state.behind.is_none() {
+            let acts = lock(&state.plays).take();
+            connections.spawn(async move { perform(stream, acts, &state).await });
+        } else {
+            connections.spawn(route(stream, state));
+        }
     }
 }
 
-async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: Arc<State>) {
+async fn route(stream: TcpStream, state: Arc<State>) {
+    // A connection that a client opened and did not need uses up no list of acts.
+    let Ok(first) = wire::first_byte(&stream).await else {
+        return;
+    };
+    let plays = if first == b'P' { &state.plays } else { &state.others };
+    let acts = lock(plays).take();
+    perform(stream, acts, &state).await;
+}
+
+async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: &State) {
     for act in acts {
         let went_on = match act {
-            RawAct::ReadRequest => read(&mut stream, true, &state).await,
-            RawAct::ReadHead => read(&mut stream, false, &state).await,
+            RawAct::Await => wire::first_byte(&stream).await.map(drop),
+            RawAct::ReadRequest => note(&mut stream, Until::End, state).await.map(drop),
+            RawAct::ReadHead => note(&mut stream, Until::Body(0), state).await.map(drop),
+            RawAct::ReadPart(bytes) => note(&mut stream, Until::Body(bytes), state).await.map(drop),
+            RawAct::Pass => hand_on(&mut stream, true, state).await,
+            RawAct::Swallow => hand_on(&mut stream, false, state).await,
+            RawAct::Tls { certificate, key } => tls::shake(&mut stream, certificate, key).await,
             RawAct::Write(bytes) => stream.write_all(&bytes).await,
             RawAct::WriteForever(bytes) => loop {
                 if let Err(error) = stream.write_all(&bytes).await {
@@ -128,6 +237,10 @@ async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: Arc<State>) {
                 return;
             }
             RawAct::Hold => wait_for_end(&mut stream).await,
+            RawAct::Call(RawCall(function)) => {
+                function();
+                Ok(())
+            }
         };
         if went_on.is_err() {
             return;
@@ -137,36 +250,16 @@ async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: Arc<State>) {
     let _ = wait_for_end(&mut stream).await;
 }
 
-async fn wait_for_end(stream: &mut TcpStream) -> std::io::Result<()> {
-    let mut waste = [0; 4096];
-    while stream.read(&mut waste).await? > 0 {}
-    Ok(())
+async fn note(stream: &mut TcpStream, until: Until, state: &State) -> std::io::Result<String> {
+    let request = read(stream, until).await?;
+    lock(&state.requests).push(request.clone());
+    Ok(request)
 }
 
-async fn read(stream: &mut TcpStream, with_body: bool, state: &State) -> std::io::Result<()> {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&bytes);
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let wanted = if with_body { length(head) } else { 0 };
-            if body.len() >= wanted {
-                let request = text.into_owned();
-                lock(&state.requests).push(request);
-                return Ok(());
-            }
-        }
-        if stream.read_buf(&mut bytes).await? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-}
-
-fn length(head: &str) -> usize {
-    head.lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        .and_then(|(_, value)| value.trim().parse().ok())
-        .unwrap_or(0)
+async fn hand_on(stream: &mut TcpStream, answered: bool, state: &State) -> std::io::Result<()> {
+    let request = note(stream, Until::End, state).await?;
+    let behind = state.behind.ok_or(std::io::ErrorKind::NotConnected)?;
+    wire::exchange(behind, &request, answered.then_some(stream)).await
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -118,6 +118,26 @@ async fn d7_faults_on_the_wire() {
     }
 }
 
+/// Two answers to one request: the second must not be taken for the answer to the next one.
+#[tokio::test]
+async fn d7_an_answer_that_nobody_asked_for_answers_nothing() {
+    let body = completion(TEXT);
+    let twice = match RawAct::respond("200 OK", "", &body) {
+        RawAct::Write(bytes) => RawAct::Write(bytes.repeat(2)),
+        other => other,
+    };
+    // Whoever asks on the same connection is never answered again.
+    let play = vec![RawAct::ReadRequest, twice, RawAct::ReadRequest, RawAct::Hold];
+    let server = RawServer::start(vec![play]).await.unwrap();
+    let api = api(&server.url(), KEY, ApiServerLimits::default());
+    for number in 1..=50 {
+        let verdict = api.send(&parcel(&api, "s", &number.to_string())).await;
+        assert_eq!(verdict.name(), "delivered", "{verdict:?}");
+        assert_eq!(server.requests().len(), number, "each answer has its request");
+    }
+    assert_eq!(server.accepted(), 50, "a connection that says too much is not used again");
+}
+
 #[tokio::test]
 async fn a_name_that_could_not_be_asked_for_is_no_alias() {
     let body = completion(TEXT);
@@ -153,6 +173,22 @@ async fn no_text_shows_the_key_an_address_or_a_flood() {
     }
     let api = api("https://h.example/base", KEY, ApiServerLimits::default());
     assert!(!format!("{api:?}").contains(KEY));
+}
+
+/// Names and words of an answer are kept up to a length; a secret may stand where they are cut.
+#[tokio::test]
+async fn no_text_shows_the_beginning_of_a_key_that_was_cut() {
+    for before in (80..130).step_by(4).chain((540..600).step_by(7)) {
+        // Wide letters: few characters for many bytes, so that the end of what is kept is shown.
+        let filler = "日".repeat(before / 3) + &"x".repeat(before % 3);
+        for body in [
+            serde_json::json!({"error": {"code": format!("{filler}{KEY}"), "message": "no"}}),
+            serde_json::json!({"error": {"message": format!("{filler}{KEY}")}}),
+        ] {
+            let detail = says("500 Oops", "", &body.to_string()).await.detail().to_owned();
+            assert!(!detail.contains(&KEY[..6]), "{before}: {detail}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,11 @@
 //! Helpers of the tests.
 
-use std::{
-    net::{Ipv4Addr, TcpListener},
-    time::Duration,
-};
+use std::{net::Ipv4Addr, time::Duration};
 
 use bytes::Bytes;
 use gateway_adapters::http::{HttpClient, HttpClientConfig, Limits};
 use http::{Method, Request};
+use tokio::net::TcpSocket;
 
 pub const LIMITS: Limits = Limits { total: Duration::from_secs(20), body: 1 << 20 };
 
@@ -38,10 +36,13 @@ pub fn request(
     request
 }
 
-/// An address where nobody listens: the port was free a moment ago.
+/// An address where nobody listens, nor will: its port stays bound for as long as the process lives.
 pub fn nobody() -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let url = format!("http://{}", socket.local_addr().unwrap());
+    std::mem::forget(socket);
+    url
 }
 
 #[cfg(feature = "api_server")]

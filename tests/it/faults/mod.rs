@@ -1,0 +1,13 @@
+//! Faults: every way a request can end, at the adapter and through a whole gateway.
+
+mod adapter;
+mod case;
+mod cases;
+mod certificate;
+mod child;
+mod gateway;
+mod list;
+mod registry;
+mod reports;
+mod state;
+mod station;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Engine,
+    Command, Engine,
     state::{Claim, Hold, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
 };
 use crate::{
@@ -48,7 +48,12 @@ impl Engine {
             self.take_over(claim, now);
         }
         for pause in work.pauses {
-            self.pause(pause);
+            if first && !pause.credential {
+                // Nobody was there when somebody else looked; that is tried anew at a start.
+                self.out.push(Command::Lift(pause.channel));
+            } else {
+                self.pause(pause);
+            }
         }
         for RecentWake { channel, session, at, failed } in work.recent_wakes {
             let lane = Lane::new(Destination::Session { channel, session });

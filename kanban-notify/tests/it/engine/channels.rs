@@ -4,6 +4,7 @@ use kanban_notify::{
     engine::{Lane, Notice},
     history::SessionView,
     ports::LookError,
+    record::Pause,
     verdict::{Detail, Receipt},
 };
 
@@ -82,6 +83,24 @@ fn d8_a_server_that_was_started_is_tried_at_once() {
     up.up_since.insert(ChannelName::api_server("default"), NOW);
     bench.feed(Input::Change(Change::World(up)));
     assert_eq!(looks(&mut bench).len(), 1);
+}
+
+#[test]
+fn d8_a_start_tries_at_once_what_was_down_before_and_a_refused_key_is_probed_first() {
+    for (credential, tried) in [(false, true), (true, false)] {
+        let rest = Pause {
+            channel: ChannelName::api_server("default"),
+            until: seconds(3_600),
+            reason: down(),
+            credential,
+        };
+        let before = Work { pauses: vec![rest], ..waiting() };
+        let mut bench = Bench::new(Policy::default(), world(true, true), before);
+        bench.pass(Pass::default(), &[]);
+        assert_eq!(!looks(&mut bench).is_empty(), tried);
+        let probed = bench.out.iter().any(|command| matches!(command, Command::Probe(_)));
+        assert_eq!(probed, credential);
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::{
     engine::{Input, Lane, Notice},
     error::PortError,
     ids::BoardId,
+    ownership::Why,
     ports::LookError,
     record::{IntentResult, RowChange, RowOutcome},
     time::Timestamp,
@@ -236,14 +237,29 @@ fn of_board(notice: &Notice, names: &Names) {
         ),
         Notice::Unserved { board, rows } => {
             for ((why, platform), count) in rows {
-                info!(
-                    board.slug = names.board(*board),
-                    board.id = board.0,
-                    platform,
-                    rows = count,
-                    reason = why.text(),
-                    "rows not served"
-                );
+                let (slug, id, reason) = (names.board(*board), board.0, why.text());
+                // Somebody waits for these, and nobody will tell him.
+                if matches!(why, Why::NoChannel | Why::NoServer) {
+                    let rows = count;
+                    warn!(
+                        board.slug = slug,
+                        board.id = id,
+                        platform,
+                        rows,
+                        reason,
+                        "rows not served"
+                    );
+                } else {
+                    let rows = count;
+                    info!(
+                        board.slug = slug,
+                        board.id = id,
+                        platform,
+                        rows,
+                        reason,
+                        "rows not served"
+                    );
+                }
             }
         }
         Notice::Spoilt { board, key, reason } => warn!(

@@ -43,6 +43,7 @@ pub const KNOWN: [Known; 11] = [
     Known { file: "kanban-notify/tests/it/engine/channels.rs", cites: "", entries: &[
         ("d8_one_look_at_a_time_tries_a_server_that_is_down_and_people_are_told_once", "a server is down for ten minutes", "unreachable", "fewer than 40 tries, one word about it"),
         ("d8_a_server_that_was_started_is_tried_at_once", "a server that was down is started", "unreachable", "tried at once"),
+        ("d8_a_start_tries_at_once_what_was_down_before_and_a_refused_key_is_probed_first", "a start while the ledger says that a channel rests", "unreachable", "tried at once; a refused key is probed first"),
         ("d8_a_send_that_found_nobody_rests_the_channel_and_not_the_leg", "a wake finds nobody", "unreachable", "the channel rests, no failure is counted"),
         ("f4_what_could_not_be_looked_at_for_three_days_is_parked", "a server is down for three days", "unreachable", "a dead letter with its reason"),
     ]},

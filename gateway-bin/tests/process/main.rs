@@ -4,6 +4,7 @@
 mod commands;
 mod configuration;
 mod crashes;
+mod documented;
 mod errors;
 mod instances;
 mod listen;

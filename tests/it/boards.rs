@@ -97,6 +97,89 @@ async fn report_8_two_names_of_one_board_are_one_board() {
     assert_eq!(world.receiver.wakes().len(), 20);
 }
 
+/// Whether this process has the board's file open.
+fn is_open(cards: &Cards) -> bool {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
+        .any(|target| target == cards.path())
+}
+
+#[tokio::test]
+async fn b6_boards_are_found_and_archived_while_we_run() {
+    let world = World::new().await;
+    let running = world.start();
+    let side = world.board("side");
+    for (round, session) in ["sess-0", "sess-1"].into_iter().enumerate() {
+        eventually("the board is open", || is_open(&side).then_some(())).await;
+        let (task, row) = side.asked("Build the report", session);
+        let event = side.complete(&task, "done once");
+        eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+        // And back again in the next round.
+        let about = side.path().with_file_name("board.json");
+        std::fs::write(&about, r#"{"archived": true}"#).unwrap();
+        eventually("the board is let go", || (!is_open(&side)).then_some(())).await;
+        let (task, row) = side.asked("For later", &format!("sess-later-{round}"));
+        side.complete(&task, "while it was archived");
+        assert!(!side.is_caught_up(&row));
+        std::fs::remove_file(&about).unwrap();
+        eventually("it is told", || side.is_caught_up(&row).then_some(())).await;
+    }
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.sessions().len(), 4);
+    assert_eq!(world.receiver.wakes().len(), 4);
+}
+
+#[tokio::test]
+async fn b6_a_board_under_another_name_is_the_same_board() {
+    let world = World::new().await;
+    let side = world.board("side");
+    let (task, row) = side.asked("Build the report", "sess-side");
+    let event = side.complete(&task, "done once");
+    let running = world.start();
+    eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+    // What has been told would be told again under another identity: the cursor is set back.
+    let folder = side.path().parent().unwrap().to_owned();
+    let renamed = folder.with_file_name("renamed");
+    std::fs::rename(&folder, &renamed).unwrap();
+    let side = Cards::at(&renamed.join("kanban.db"));
+    side.sql("UPDATE kanban_notify_subs SET last_event_id = 0");
+    let (next, row) = side.asked("Build the next report", "sess-next");
+    let event = side.complete(&next, "done once");
+    eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+    running.stop().await.unwrap();
+    let expected = [("sess-side".to_owned(), task.clone()), ("sess-next".to_owned(), next.clone())];
+    assert_each_told_once(&world.receiver, &expected);
+    let slugs: Vec<String> =
+        world.operator().boards_list().unwrap().into_iter().map(|board| board.slug).collect();
+    assert!(slugs.contains(&"renamed".to_owned()) && !slugs.contains(&"side".to_owned()));
+}
+
+#[tokio::test]
+async fn f1_a_folder_that_was_made_anew_is_heard() {
+    let mut world = World::new().await;
+    // Far above the time that is waited for below: only the kernel can tell of it.
+    world.set("poll", "60s");
+    let running = world.start();
+    for (round, session) in ["sess-0", "sess-1", "sess-2"].into_iter().enumerate() {
+        let side = world.board("side");
+        eventually("the board is open", || is_open(&side).then_some(())).await;
+        let folder = side.path().parent().unwrap().to_owned();
+        // The first events may have been seen by the pass that follows an opening.
+        for number in 0..3 {
+            let (task, row) = side.asked("Build the report", &format!("{session}-{number}"));
+            let event = side.complete(&task, "done once");
+            eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+        }
+        if round == 0 {
+            std::fs::remove_dir_all(&folder).unwrap();
+        } else {
+            std::fs::rename(&folder, world.folder().join(format!("old-{round}"))).unwrap();
+        }
+    }
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.wakes().len(), 9);
+}
+
 #[tokio::test]
 async fn b6_another_file_under_the_same_name_begins_anew() {
     let world = World::new().await;

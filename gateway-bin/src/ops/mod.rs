@@ -26,7 +26,10 @@ use kanban_store::{
     ledger::operator::Operator,
 };
 
-use crate::config::{Config, Env};
+use crate::{
+    config::{Config, Env},
+    hermes::board_variables,
+};
 
 /// How long a command waits for a board's write lock.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +46,7 @@ pub struct Context {
 impl Context {
     /// The board that `slug` names, or the current one.
     pub(crate) fn board(&self, slug: Option<&str>) -> anyhow::Result<(BoardPath, Board)> {
-        let found = discovery::resolve(&|name| self.variable(name), slug).map_err(|error| {
+        let found = discovery::resolve(&self.variables(), slug).map_err(|error| {
             match usage(error) {
                 Ok(unusable) => unusable,
                 Err(error @ StoreError::UnknownBoard { .. }) => unknown_board(&error),
@@ -79,12 +82,9 @@ impl Context {
         })
     }
 
-    /// A variable as boards are found by it.
-    pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        match name {
-            "HERMES_HOME" => Some(self.config.hermes_home.to_string_lossy().into_owned()),
-            name => self.env.get(name).map(str::to_owned),
-        }
+    /// The variables that boards are found by.
+    pub(crate) fn variables(&self) -> impl Fn(&str) -> Option<String> {
+        board_variables(&self.config.hermes_home, &self.env)
     }
 }
 

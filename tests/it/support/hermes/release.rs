@@ -41,11 +41,6 @@ impl Release {
         Some(Self { version, python: venv.join("bin/python") })
     }
 
-    /// Its version.
-    pub fn version(&self) -> &'static str {
-        self.version
-    }
-
     /// Whether it is `major.minor` or newer.
     pub fn is_since(&self, minor: (u32, u32)) -> bool {
         let mut numbers = self.version.split('.').map(|part| part.parse().expect("a number"));

@@ -1,5 +1,9 @@
 //! One board's trouble is that board's alone (laws B6, B7).
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use crate::support::{
     cards::{Cards, assert_sound},
     tally::assert_each_told_once,
@@ -157,18 +161,25 @@ async fn b6_a_board_under_another_name_is_the_same_board() {
 #[tokio::test]
 async fn f1_a_folder_that_was_made_anew_is_heard() {
     let mut world = World::new().await;
-    // Far above the time that is waited for below: only the kernel can tell of it.
+    // A look every 60 s and a sweep every 30 s would find it too; only the kernel tells it at once.
     world.set("poll", "60s");
+    let heard = |what: &'static str, look: Box<dyn FnMut() -> Option<()>>| async move {
+        let told = timeout(Duration::from_secs(10), eventually(what, look)).await;
+        told.expect("it was not heard, only looked for");
+    };
     let running = world.start();
     for (round, session) in ["sess-0", "sess-1", "sess-2"].into_iter().enumerate() {
         let side = world.board("side");
-        eventually("the board is open", || is_open(&side).then_some(())).await;
+        let open = side.clone();
+        heard("the board is open", Box::new(move || is_open(&open).then_some(()))).await;
         let folder = side.path().parent().unwrap().to_owned();
         // The first events may have been seen by the pass that follows an opening.
         for number in 0..3 {
             let (task, row) = side.asked("Build the report", &format!("{session}-{number}"));
             let event = side.complete(&task, "done once");
-            eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+            let told = side.clone();
+            let look = move || (told.cursor(&row) >= event).then_some(());
+            heard("it is settled", Box::new(look)).await;
         }
         if round == 0 {
             std::fs::remove_dir_all(&folder).unwrap();

@@ -1,11 +1,12 @@
 //! The gateway beside the real hermes-agent, with nothing faked but the model.
 //!
-//! But for [`generations`], every test starts the gateway as a process of its own (see [`ours`]) on a home that Hermes'
+//! But for [`discovery`] and [`generations`], every test starts the gateway as a process of its own (see [`ours`]) on a home that Hermes'
 //! commands made, and checks what came of it with Hermes' commands and its API server.
 
 mod beside;
 mod commands;
 mod differential;
+mod discovery;
 mod generations;
 mod ours;
 mod rows;

@@ -193,7 +193,9 @@ impl Supervisor {
     fn hear(&mut self, folder: &Path) {
         match self.folders.add(folder) {
             Hearing::Events => {
-                self.deaf.remove(folder);
+                if self.deaf.remove(folder) {
+                    tracing::info!("changes of a board are heard again");
+                }
                 // For what was written before.
                 self.boards.nudge(folder);
             }

@@ -46,13 +46,12 @@ pub struct Context {
 impl Context {
     /// The board that `slug` names, or the current one.
     pub(crate) fn board(&self, slug: Option<&str>) -> anyhow::Result<(BoardPath, Board)> {
-        let found = discovery::resolve(&self.variables(), slug).map_err(|error| {
-            match usage(error) {
+        let found =
+            discovery::resolve(&self.variables(), slug).map_err(|error| match usage(error) {
                 Ok(unusable) => unusable,
                 Err(error @ StoreError::UnknownBoard { .. }) => unknown_board(&error),
                 Err(error) => error.into(),
-            }
-        })?;
+            })?;
         let board = Board::open(&found.path).map_err(|error| match error {
             StoreError::BoardMissing { .. } if slug.is_none() => Missing(no_board(self)).into(),
             StoreError::BoardMissing { .. } => Missing(format!(

@@ -10,6 +10,7 @@ mod proc;
 mod profile;
 mod server;
 mod snapshot;
+mod variables;
 mod world;
 
 #[cfg(test)]
@@ -21,4 +22,5 @@ pub use proc::Proc;
 pub use profile::{Gates, Profile, platform_names};
 pub use server::{ApiServer, Server, default_model};
 pub use snapshot::{Hermes, Ownership, Setup, platform_of};
+pub use variables::board_variables;
 pub use world::WorldWatch;

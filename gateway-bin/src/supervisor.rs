@@ -1,7 +1,7 @@
 //! Keeps an eye on the world: boards that appear and vanish, Hermes that comes and goes (laws O4, B6).
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     pin::Pin,
     sync::{Arc, atomic::AtomicU8},
@@ -43,7 +43,7 @@ pub(crate) trait BoardsInService: Send + Sync {
     fn announce(&self, world: World);
     /// How many boards could be opened; `None` while some have not been tried yet.
     fn opened(&self) -> Option<usize>;
-    /// A board's folder may have changed.
+    /// Something may have changed in a folder of boards.
     fn nudge(&self, path: &Path);
 }
 
@@ -60,6 +60,8 @@ pub(crate) struct Supervisor {
     pub(crate) policy: Policy,
     pub(crate) boards: Arc<dyn BoardsInService>,
     pub(crate) folders: FolderWatch,
+    /// Folders that cannot be watched, for saying so once.
+    pub(crate) deaf: BTreeSet<PathBuf>,
     pub(crate) watch: WorldWatch,
     pub(crate) world: World,
     pub(crate) make: MakeWorld,
@@ -148,7 +150,6 @@ impl Supervisor {
             match self.boards.add(board) {
                 Ok(_) => {
                     tracing::info!(board.slug, board.path = %board.path.display(), "serving a board");
-                    self.hear(&board.path);
                     self.served.insert(board.path.clone(), board.clone());
                 }
                 Err(error) => {
@@ -169,14 +170,43 @@ impl Supervisor {
                 tracing::info!(board.slug, "a board was archived and is served no more");
             }
         }
+        self.listen();
         Ok(())
     }
 
-    fn hear(&mut self, board: &Path) {
-        let Some(folder) = board.parent() else { return };
-        if let Hearing::Deaf(reason) = self.folders.add(folder) {
-            tracing::warn!(error = reason, "changes of a board are not heard, only looked for");
+    /// Hears of the folder of each board, and of none else. A folder that was made anew is another one
+    /// to the kernel, although it has the same name.
+    fn listen(&mut self) {
+        let wanted = self.served.keys().filter_map(|board| board.parent().map(Path::to_owned));
+        let wanted: BTreeSet<PathBuf> = wanted.filter(|folder| folder.is_dir()).collect();
+        for folder in self.folders.watched().difference(&wanted).cloned().collect::<Vec<_>>() {
+            self.folders.remove(&folder);
         }
-        self.boards.nudge(board);
+        for folder in &wanted {
+            if !self.folders.holds(folder) {
+                self.hear(folder);
+            }
+        }
+        self.deaf.retain(|folder| wanted.contains(folder));
+    }
+
+    fn hear(&mut self, folder: &Path) {
+        match self.folders.add(folder) {
+            Hearing::Events => {
+                if self.deaf.remove(folder) {
+                    tracing::info!("changes of a board are heard again");
+                }
+                // For what was written before.
+                self.boards.nudge(folder);
+            }
+            Hearing::Deaf(reason) => {
+                if self.deaf.insert(folder.to_owned()) {
+                    tracing::warn!(
+                        error = reason,
+                        "changes of a board are not heard, only looked for"
+                    );
+                }
+            }
+        }
     }
 }

@@ -1,12 +1,17 @@
 //! "Something was written in this folder": inotify, as a mere hint to look sooner (law F1).
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{ModifyKind, RenameMode},
+};
 
 type Callback = dyn Fn(&Path) + Send + Sync;
 
@@ -29,8 +34,16 @@ impl Hearing {
 /// Watches folders, not their subfolders.
 pub struct FolderWatch {
     watcher: Result<RecommendedWatcher, String>,
-    folders: Arc<Mutex<BTreeSet<PathBuf>>>,
+    watched: BTreeSet<PathBuf>,
+    /// The folders that are still where they were when they were added.
+    folders: Arc<Mutex<Folders>>,
 }
+
+/// Folders by path, with what tells each from another one at the same path.
+type Folders = BTreeMap<PathBuf, FolderId>;
+
+/// Device and inode.
+type FolderId = (u64, u64);
 
 impl std::fmt::Debug for FolderWatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,45 +58,73 @@ impl FolderWatch {
     /// It is called on the watcher's thread and must return at once. Where the kernel offers no events,
     /// every [`FolderWatch::add`] answers [`Hearing::Deaf`].
     pub fn new(changed: impl Fn(&Path) + Send + Sync + 'static) -> Self {
-        let folders = Arc::new(Mutex::new(BTreeSet::new()));
+        let folders = Arc::new(Mutex::new(Folders::new()));
         let known = Arc::clone(&folders);
         let watcher = notify::recommended_watcher(move |event| relay(event, &known, &changed))
             .map_err(|error| error.to_string());
-        Self { watcher, folders }
+        Self { watcher, watched: BTreeSet::new(), folders }
     }
 
     /// Watches one more folder. Adding it again renews the watch, as is needed after it was replaced.
     pub fn add(&mut self, folder: &Path) -> Hearing {
+        self.remove(folder);
         let watcher = match &mut self.watcher {
             Ok(watcher) => watcher,
             Err(reason) => return Hearing::Deaf(reason.clone()),
         };
-        // An earlier watch may belong to a folder of this name that is gone.
-        let _ = watcher.unwatch(folder);
-        match watcher.watch(folder, RecursiveMode::NonRecursive) {
-            Ok(()) => {
-                lock(&self.folders).insert(folder.to_owned());
+        // Before it is watched: of a folder that takes its place meanwhile, the id is another one.
+        let id = id_of(folder);
+        match (watcher.watch(folder, RecursiveMode::NonRecursive), id) {
+            (Ok(()), Some(id)) => {
+                self.watched.insert(folder.to_owned());
+                lock(&self.folders).insert(folder.to_owned(), id);
                 Hearing::Events
             }
-            Err(error) => {
-                lock(&self.folders).remove(folder);
-                Hearing::Deaf(error.to_string())
+            (Ok(()), None) => {
+                let _ = watcher.unwatch(folder);
+                Hearing::Deaf("the folder was not there".to_owned())
             }
+            (Err(error), _) => Hearing::Deaf(error.to_string()),
         }
+    }
+
+    /// Whether the folder that is at this path now is the one that is watched. A folder that was moved
+    /// away or removed is not, whatever has its name now.
+    pub fn holds(&self, folder: &Path) -> bool {
+        lock(&self.folders).get(folder).is_some_and(|id| id_of(folder) == Some(*id))
+    }
+
+    /// The folders that were added, whatever became of them.
+    pub fn watched(&self) -> &BTreeSet<PathBuf> {
+        &self.watched
     }
 
     /// Stops watching a folder; nothing happens if it was not watched.
     pub fn remove(&mut self, folder: &Path) {
         lock(&self.folders).remove(folder);
-        if let Ok(watcher) = &mut self.watcher {
+        if self.watched.remove(folder)
+            && let Ok(watcher) = &mut self.watcher
+        {
+            // The kernel has let go already of one that is gone.
             let _ = watcher.unwatch(folder);
         }
     }
 }
 
-fn relay(event: notify::Result<Event>, folders: &Mutex<BTreeSet<PathBuf>>, changed: &Callback) {
+fn id_of(folder: &Path) -> Option<FolderId> {
+    fs::metadata(folder).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+fn relay(event: notify::Result<Event>, folders: &Mutex<Folders>, changed: &Callback) {
     match event {
         Ok(event) if !event.need_rescan() => {
+            if leaves(event.kind) {
+                // An inode number is given to the next folder at once, so that the id would not tell.
+                let mut folders = lock(folders);
+                for path in &event.paths {
+                    folders.remove(path);
+                }
+            }
             if tells(event.kind) {
                 event
                     .paths
@@ -94,7 +135,7 @@ fn relay(event: notify::Result<Event>, folders: &Mutex<BTreeSet<PathBuf>>, chang
         }
         // Events were dropped, or the queue failed: everything may have changed.
         _ => {
-            let all = lock(folders).clone();
+            let all: Vec<PathBuf> = lock(folders).keys().cloned().collect();
             all.iter().for_each(|folder| changed(folder));
         }
     }
@@ -103,6 +144,11 @@ fn relay(event: notify::Result<Event>, folders: &Mutex<BTreeSet<PathBuf>>, chang
 /// Opening and closing is what we do ourselves when we look; it must not wake us.
 fn tells(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)))
+}
+
+/// Something is not where it was; this comes for a watched folder itself too.
+fn leaves(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)))
 }
 
 /// SQLite rewrites `-shm` files when a database is merely opened, by us too.
@@ -198,6 +244,51 @@ mod tests {
         assert!(heard(&rx, &file));
     }
 
+    /// Waits until the kernel's word has come that the folder went.
+    fn gone(watch: &FolderWatch, rx: &Receiver<PathBuf>, folder: &Path) {
+        while watch.holds(folder) {
+            rx.recv_timeout(Duration::from_secs(5)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_another_is_not_taken_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("board");
+        let (mut watch, rx) = watched();
+        assert!(!watch.holds(&folder));
+        // Again and again, because the kernel gives inode numbers away anew.
+        for round in 0..20 {
+            fs::create_dir(&folder).unwrap();
+            assert!(watch.add(&folder).works());
+            assert!(watch.holds(&folder));
+            let file = folder.join("kanban.db");
+            fs::write(&file, "x").unwrap();
+            assert!(heard(&rx, &file), "{round}");
+            if round % 2 == 0 {
+                fs::remove_dir_all(&folder).unwrap();
+            } else {
+                fs::rename(&folder, dir.path().join(format!("away-{round}"))).unwrap();
+            }
+            fs::create_dir(&folder).unwrap();
+            gone(&watch, &rx, &folder);
+            fs::remove_dir(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_folder_above_that_was_replaced_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let above = dir.path().join("boards");
+        let folder = above.join("side");
+        fs::create_dir_all(&folder).unwrap();
+        let (mut watch, _rx) = watched();
+        watch.add(&folder);
+        fs::rename(&above, dir.path().join("away")).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        assert!(!watch.holds(&folder));
+    }
+
     #[test]
     fn a_missing_folder_is_deaf_and_says_so() {
         let dir = tempfile::tempdir().unwrap();
@@ -211,7 +302,8 @@ mod tests {
     fn our_own_opening_tells_nothing_and_an_overflow_names_every_folder() {
         assert!(!tells(EventKind::Access(AccessKind::Open(AccessMode::Any))));
         assert!(!tells(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))));
-        let folders = Mutex::new(BTreeSet::from([PathBuf::from("/a"), PathBuf::from("/b")]));
+        let folders = ["/a", "/b"].map(|path| (PathBuf::from(path), (0, 0)));
+        let folders = Mutex::new(Folders::from(folders));
         let (tx, rx) = channel();
         let changed = move |path: &Path| tx.send(path.to_owned()).unwrap();
         relay(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), &folders, &changed);

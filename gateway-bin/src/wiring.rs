@@ -1,7 +1,7 @@
 //! The only place where concrete types meet ports.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::{
         Arc, PoisonError, RwLock,
@@ -32,7 +32,7 @@ use kanban_store::{
 use crate::{
     config::{Config, Env},
     gateway::{Options, StartError},
-    hermes::{Generation, Hermes, HermesHome, Proc, WorldWatch},
+    hermes::{Generation, Hermes, HermesHome, Proc, WorldWatch, board_variables},
     supervisor::{Found, Supervisor},
     watch::FolderWatch,
 };
@@ -135,6 +135,7 @@ pub(crate) fn join(
         policy,
         boards: boards_of(boards),
         folders,
+        deaf: BTreeSet::new(),
         watch,
         world,
         make: Box::new(move |hermes, generation| maker.world(hermes, generation, &channels)),
@@ -306,18 +307,17 @@ pub(crate) fn find_boards(
     config: &Config,
     env: &Env,
 ) -> Result<Vec<Found>, kanban_store::StoreError> {
-    let lookup = |name: &str| match name {
-        "HERMES_HOME" => Some(config.hermes_home.to_string_lossy().into_owned()),
-        name => env.get(name).map(str::to_owned),
-    };
-    let mut found: Vec<Found> = discovery::discover(&lookup)?
+    let variables = board_variables(&config.hermes_home, env);
+    let mut found: Vec<Found> = discovery::discover(&variables)?
         .into_iter()
         .filter(|board| board.present && !board.archived)
         .map(|board| Found { path: board.path, slug: board.slug })
         .collect();
     for path in &config.boards {
-        let slug = slug_of(path);
-        found.push(Found { path: path.clone(), slug });
+        let board = Found { path: discovery::real(path), slug: slug_of(path) };
+        if found.iter().all(|known| known.path != board.path) {
+            found.push(board);
+        }
     }
     Ok(found)
 }

@@ -41,6 +41,17 @@ pub enum StoreError {
         /// What is missing, by table and column.
         flaw: String,
     },
+    /// A board that can be read and served, but not written as Hermes writes tasks (law B2).
+    #[error(
+        "tasks and subscriptions of {} cannot be written: {flaw}; Hermes adds what is missing when it opens its board",
+        path.display()
+    )]
+    BoardUnfinished {
+        /// The file.
+        path: PathBuf,
+        /// What is missing, by table and column.
+        flaw: String,
+    },
     /// A connection could not be opened.
     #[error("cannot open the board {}", path.display())]
     OpenBoard {

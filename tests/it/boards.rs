@@ -1,5 +1,9 @@
 //! One board's trouble is that board's alone (laws B6, B7).
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use crate::support::{
     cards::{Cards, assert_sound},
     tally::assert_each_told_once,
@@ -89,12 +93,107 @@ async fn report_8_two_names_of_one_board_are_one_board() {
     world.set("boards", alias.to_str().unwrap());
     let running = world.start();
     for number in 0..20 {
+        if number == 10 {
+            // One more while we run, and found before the name that it has been served under.
+            let folder = side.path().parent().unwrap();
+            std::os::unix::fs::symlink(folder, folder.with_file_name("a-side")).unwrap();
+        }
         let (task, row) = side.asked("Build the report", &format!("sess-{number}"));
         let event = side.complete(&task, "done once");
         eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
     }
     running.stop().await.unwrap();
     assert_eq!(world.receiver.wakes().len(), 20);
+}
+
+/// Whether this process has the board's file open.
+fn is_open(cards: &Cards) -> bool {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
+        .any(|target| target == cards.path())
+}
+
+#[tokio::test]
+async fn b6_boards_are_found_and_archived_while_we_run() {
+    let world = World::new().await;
+    let running = world.start();
+    let side = world.board("side");
+    for (round, session) in ["sess-0", "sess-1"].into_iter().enumerate() {
+        eventually("the board is open", || is_open(&side).then_some(())).await;
+        let (task, row) = side.asked("Build the report", session);
+        let event = side.complete(&task, "done once");
+        eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+        // And back again in the next round.
+        let about = side.path().with_file_name("board.json");
+        std::fs::write(&about, r#"{"archived": true}"#).unwrap();
+        eventually("the board is let go", || (!is_open(&side)).then_some(())).await;
+        let (task, row) = side.asked("For later", &format!("sess-later-{round}"));
+        side.complete(&task, "while it was archived");
+        assert!(!side.is_caught_up(&row));
+        std::fs::remove_file(&about).unwrap();
+        eventually("it is told", || side.is_caught_up(&row).then_some(())).await;
+    }
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.sessions().len(), 4);
+    assert_eq!(world.receiver.wakes().len(), 4);
+}
+
+#[tokio::test]
+async fn b6_a_board_under_another_name_is_the_same_board() {
+    let world = World::new().await;
+    let side = world.board("side");
+    let (task, row) = side.asked("Build the report", "sess-side");
+    let event = side.complete(&task, "done once");
+    let running = world.start();
+    eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+    // What has been told would be told again under another identity: the cursor is set back.
+    let folder = side.path().parent().unwrap().to_owned();
+    let renamed = folder.with_file_name("renamed");
+    std::fs::rename(&folder, &renamed).unwrap();
+    let side = Cards::at(&renamed.join("kanban.db"));
+    side.sql("UPDATE kanban_notify_subs SET last_event_id = 0");
+    let (next, row) = side.asked("Build the next report", "sess-next");
+    let event = side.complete(&next, "done once");
+    eventually("it is settled", || (side.cursor(&row) >= event).then_some(())).await;
+    running.stop().await.unwrap();
+    let expected = [("sess-side".to_owned(), task.clone()), ("sess-next".to_owned(), next.clone())];
+    assert_each_told_once(&world.receiver, &expected);
+    let slugs: Vec<String> =
+        world.operator().boards_list().unwrap().into_iter().map(|board| board.slug).collect();
+    assert!(slugs.contains(&"renamed".to_owned()) && !slugs.contains(&"side".to_owned()));
+}
+
+#[tokio::test]
+async fn f1_a_folder_that_was_made_anew_is_heard() {
+    let mut world = World::new().await;
+    // A look every 60 s and a sweep every 30 s would find it too; only the kernel tells it at once.
+    world.set("poll", "60s");
+    let heard = |what: &'static str, look: Box<dyn FnMut() -> Option<()>>| async move {
+        let told = timeout(Duration::from_secs(10), eventually(what, look)).await;
+        told.expect("it was not heard, only looked for");
+    };
+    let running = world.start();
+    for (round, session) in ["sess-0", "sess-1", "sess-2"].into_iter().enumerate() {
+        let side = world.board("side");
+        let open = side.clone();
+        heard("the board is open", Box::new(move || is_open(&open).then_some(()))).await;
+        let folder = side.path().parent().unwrap().to_owned();
+        // The first events may have been seen by the pass that follows an opening.
+        for number in 0..3 {
+            let (task, row) = side.asked("Build the report", &format!("{session}-{number}"));
+            let event = side.complete(&task, "done once");
+            let told = side.clone();
+            let look = move || (told.cursor(&row) >= event).then_some(());
+            heard("it is settled", Box::new(look)).await;
+        }
+        if round == 0 {
+            std::fs::remove_dir_all(&folder).unwrap();
+        } else {
+            std::fs::rename(&folder, world.folder().join(format!("old-{round}"))).unwrap();
+        }
+    }
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.wakes().len(), 9);
 }
 
 #[tokio::test]

@@ -37,34 +37,64 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         faults::list(workspace)?;
         return Ok(true);
     }
-    let venv = match prepare(workspace, options) {
-        Err(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
-            return Err(reason.context("CI=true: the tests against the real Hermes must run"));
-        }
-        prepared => prepared,
+    let venv = wanted(prepare(workspace, options))?;
+    let releases = match &venv {
+        Ok(venv) => Some(wanted(hermes::prepare_releases(&workspace.target, venv))?),
+        Err(_) => None,
     };
     let mut command = cmd::cargo(workspace, "test --workspace --all-features --no-fail-fast --");
     command.args(&options.filter);
-    match &venv {
-        Ok(venv) => {
-            command.env(hermes::VARIABLE, venv);
-        }
-        Err(reason) => {
-            banner(reason);
-            command.args(HERMES.iter().flat_map(|path| ["--skip", path]));
-            command.env_remove(hermes::VARIABLE);
-        }
+    let mut missing = Vec::new();
+    let all = ("THE REAL HERMES PACKAGE", HERMES.map(str::to_owned).to_vec());
+    provide(&mut command, hermes::VARIABLE, &venv, all, &mut missing);
+    if let Some(releases) = &releases {
+        let theirs = ("EARLIER RELEASES OF HERMES", hermes::RELEASES.map(tests_of).to_vec());
+        provide(&mut command, hermes::RELEASES_VARIABLE, releases, theirs, &mut missing);
     }
+    missing.iter().for_each(|text| banner(text));
     let (totals, passed) = stream(&mut command)?;
-    if let Err(reason) = &venv {
-        banner(reason);
-    }
+    missing.iter().for_each(|text| banner(text));
     if !passed && totals.failed == 0 {
         eprintln!("error: the tests did not build, or a test program died; see above");
     }
     // Without a filter of the caller's, what was filtered out are the tests left out above.
     println!("{}", totals.line(options.filter.is_empty()));
     Ok(passed)
+}
+
+/// In CI what is missing is a failure; elsewhere its tests are left out.
+fn wanted(prepared: Result<PathBuf>) -> Result<Result<PathBuf>> {
+    match prepared {
+        Err(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
+            Err(reason.context("CI=true: the tests against the real Hermes must run"))
+        }
+        prepared => Ok(prepared),
+    }
+}
+
+/// Tells the tests where something is, or leaves out those that need it.
+fn provide(
+    command: &mut Command,
+    variable: &str,
+    folder: &Result<PathBuf>,
+    (what, tests): (&str, Vec<String>),
+    missing: &mut Vec<String>,
+) {
+    match folder {
+        Ok(folder) => {
+            command.env(variable, folder);
+        }
+        Err(reason) => {
+            command.env_remove(variable);
+            command.args(tests.iter().flat_map(|path| ["--skip", path]));
+            missing.push(format!("THE TESTS AGAINST {what} ARE SKIPPED\n{reason:#}"));
+        }
+    }
+}
+
+/// What the tests against one release have in their path.
+fn tests_of(version: &str) -> String {
+    format!("generations::v{}", version.replace('.', "_"))
 }
 
 /// Passes the output on as it comes, and adds up the result lines in it.
@@ -95,10 +125,9 @@ fn prepare(workspace: &Workspace, options: &Options) -> Result<PathBuf> {
     hermes::prepare(&workspace.target)
 }
 
-fn banner(reason: &anyhow::Error) {
+fn banner(text: &str) {
     eprintln!("======================================================================");
-    eprintln!("THE TESTS AGAINST THE REAL HERMES PACKAGE ARE SKIPPED");
-    eprintln!("{reason:#}");
+    eprintln!("{text}");
     eprintln!("They need Python 3.11 to 3.13 with venv, and PyPI once.");
     eprintln!("======================================================================");
 }

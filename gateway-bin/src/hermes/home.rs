@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::dotenv;
+use kanban_store::board::discovery::{Homes, real};
+
+use super::variables::board_variables;
 use crate::config::Env;
 
 /// The name of the profile that lives in the root itself.
@@ -38,25 +40,10 @@ pub struct ProfileHome {
 
 impl HermesHome {
     /// Finds root and kanban home for the named home; nothing need exist.
-    ///
-    /// `HERMES_KANBAN_HOME` counts, in our own environment or in the root's `.env`.
     pub fn resolve(home: &Path, env: &Env) -> Self {
-        let native = env.home().map(|home| home.join(".hermes"));
-        let inside = |native: &PathBuf| real(home).starts_with(real(native));
-        let root = match native.filter(inside) {
-            Some(native) => native,
-            None => profile_root(home).unwrap_or_else(|| home.to_owned()),
-        };
-        let kanban_home = env
-            .os("HERMES_KANBAN_HOME")
-            .map(PathBuf::from)
-            .or_else(|| {
-                let root_env = dotenv::read(&root.join(".env")).ok()?;
-                Some(PathBuf::from(root_env.get("HERMES_KANBAN_HOME")?))
-            })
-            .filter(|path| !path.as_os_str().is_empty())
-            .map_or_else(|| root.clone(), |path| env.expand(&path));
-        Self { active: profile_name(home, &root), home: home.to_owned(), root, kanban_home }
+        let homes = Homes::of(home, &board_variables(home, env));
+        let active = profile_name(home, &homes.root);
+        Self { active, home: homes.home, root: homes.root, kanban_home: homes.kanban }
     }
 
     /// Says so when there is no such folder: then nothing of a Hermes is found.
@@ -109,12 +96,6 @@ pub fn is_profile_name(name: &str) -> bool {
         && name.bytes().all(|byte| plain(byte) || byte == b'_' || byte == b'-')
 }
 
-/// The root above `<root>/profiles/<name>`.
-fn profile_root(home: &Path) -> Option<PathBuf> {
-    let profiles = home.parent()?;
-    (profiles.file_name()? == "profiles").then(|| profiles.parent().map(Path::to_owned))?
-}
-
 fn profile_name(home: &Path, root: &Path) -> String {
     let (home, root) = (real(home), real(root));
     if home == root {
@@ -126,17 +107,6 @@ fn profile_name(home: &Path, root: &Path) -> String {
         .filter(|name| is_profile_name(name))
         .unwrap_or(CUSTOM_PROFILE)
         .to_owned()
-}
-
-/// The path without symlinks, as far as it exists.
-fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = fs::canonicalize(path) {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) if parent != path => real(parent).join(name),
-        _ => path.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -193,7 +163,13 @@ mod tests {
         fs::write(home.join(".env"), "HERMES_KANBAN_HOME=~/boards\n").unwrap();
         let hermes = HermesHome::resolve(&home, &env(&dir));
         assert_eq!(hermes.kanban_home, dir.path().join("boards"));
-        let moved = Env::from_iter([("HERMES_KANBAN_HOME", "/k")]);
+        // Hermes lets its file go before the environment, and so an empty line there counts too.
+        let vars = [("HERMES_KANBAN_HOME", Path::new("/k")), ("HOME", dir.path())];
+        let moved = Env::from_iter(vars);
+        assert_eq!(HermesHome::resolve(&home, &moved).kanban_home, dir.path().join("boards"));
+        fs::write(home.join(".env"), "HERMES_KANBAN_HOME=\n").unwrap();
+        assert_eq!(HermesHome::resolve(&home, &moved).kanban_home, home);
+        fs::remove_file(home.join(".env")).unwrap();
         let hermes = HermesHome::resolve(&home, &moved);
         assert_eq!(hermes.dispatcher_lock(), PathBuf::from("/k/kanban/.dispatcher.lock"));
     }

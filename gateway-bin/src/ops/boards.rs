@@ -50,7 +50,7 @@ pub struct BoardShown {
 
 /// Every board of Hermes' home.
 pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
-    let env = |name: &str| ctx.variable(name);
+    let env = ctx.variables();
     let boards = discovery::discover(&env)?;
     let current = discovery::resolve(&env, None).ok().map(|board| board.path);
     Ok(boards
@@ -70,7 +70,7 @@ pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
 pub fn show(ctx: &Context, slug: Option<&str>) -> anyhow::Result<BoardShown> {
     let (found, mut board) = ctx.board(slug)?;
     let overview = board.overview(0)?;
-    let current = discovery::resolve(&|name| ctx.variable(name), None)?;
+    let current = discovery::resolve(&ctx.variables(), None)?;
     let features = board.features();
     let columns = [
         ("tasks.session_id", features.session_id),
@@ -121,5 +121,5 @@ pub fn use_board(ctx: &Context, slug: &str) -> anyhow::Result<()> {
 }
 
 fn homes(ctx: &Context) -> anyhow::Result<Homes> {
-    Ok(Homes::find(&|name| ctx.variable(name))?)
+    Ok(Homes::find(&ctx.variables())?)
 }

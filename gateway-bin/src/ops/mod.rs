@@ -26,7 +26,10 @@ use kanban_store::{
     ledger::operator::Operator,
 };
 
-use crate::config::{Config, Env};
+use crate::{
+    config::{Config, Env},
+    hermes::board_variables,
+};
 
 /// How long a command waits for a board's write lock.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
@@ -43,13 +46,12 @@ pub struct Context {
 impl Context {
     /// The board that `slug` names, or the current one.
     pub(crate) fn board(&self, slug: Option<&str>) -> anyhow::Result<(BoardPath, Board)> {
-        let found = discovery::resolve(&|name| self.variable(name), slug).map_err(|error| {
-            match usage(error) {
+        let found =
+            discovery::resolve(&self.variables(), slug).map_err(|error| match usage(error) {
                 Ok(unusable) => unusable,
                 Err(error @ StoreError::UnknownBoard { .. }) => unknown_board(&error),
                 Err(error) => error.into(),
-            }
-        })?;
+            })?;
         let board = Board::open(&found.path).map_err(|error| match error {
             StoreError::BoardMissing { .. } if slug.is_none() => Missing(no_board(self)).into(),
             StoreError::BoardMissing { .. } => Missing(format!(
@@ -79,12 +81,9 @@ impl Context {
         })
     }
 
-    /// A variable as boards are found by it.
-    pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        match name {
-            "HERMES_HOME" => Some(self.config.hermes_home.to_string_lossy().into_owned()),
-            name => self.env.get(name).map(str::to_owned),
-        }
+    /// The variables that boards are found by.
+    pub(crate) fn variables(&self) -> impl Fn(&str) -> Option<String> {
+        board_variables(&self.config.hermes_home, &self.env)
     }
 }
 

@@ -24,7 +24,7 @@ pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct BoardPath {
     /// Its name in commands and paths.
     pub slug: String,
-    /// The file; canonical if it is there.
+    /// The file, without links on the way to it.
     pub path: PathBuf,
     /// Whether `board.json` calls it archived: such a board is not served.
     pub archived: bool,
@@ -49,20 +49,21 @@ impl Homes {
     /// Finds the folders; they need not exist.
     pub fn find(env: Env<'_>) -> Result<Self, StoreError> {
         let user = user_home(env);
-        let native = native_home(env, user.as_deref());
         let given = var(env, "HERMES_HOME").map(|text| expand(&text, user.as_deref()));
-        let (home, root) = match (given, native) {
-            (None, None) => return Err(StoreError::NoHome),
-            (None, Some(native)) => (native.clone(), native),
-            (Some(home), Some(native)) if home.starts_with(&native) => (home, native),
-            (Some(home), _) => {
-                let root = profile_root(&home).unwrap_or_else(|| home.clone());
-                (home, root)
-            }
-        };
+        let home = given.or_else(|| native_home(env, user.as_deref())).ok_or(StoreError::NoHome)?;
+        Ok(Self::of(&home, env))
+    }
+
+    /// The folders that go with a home of a profile, whatever `HERMES_HOME` says.
+    pub fn of(home: &Path, env: Env<'_>) -> Self {
+        let user = user_home(env);
+        // Links to the native home, and from inside it, are followed as Hermes follows them.
+        let native =
+            native_home(env, user.as_deref()).filter(|native| real(home).starts_with(real(native)));
+        let root = native.or_else(|| profile_root(home)).unwrap_or_else(|| home.to_owned());
         let kanban = var(env, "HERMES_KANBAN_HOME")
             .map_or_else(|| root.clone(), |text| expand(&text, user.as_deref()));
-        Ok(Self { home, root, kanban })
+        Self { home: home.to_owned(), root, kanban }
     }
 
     /// The folder of the named boards.
@@ -86,10 +87,7 @@ impl Homes {
 
     /// Whether there is a board of that name.
     pub fn exists(&self, slug: &str) -> bool {
-        let folder = self.boards().join(slug);
-        slug == DEFAULT_SLUG
-            || folder.join("kanban.db").exists()
-            || folder.join("board.json").exists()
+        slug == DEFAULT_SLUG || holds_board(&self.boards().join(slug))
     }
 }
 
@@ -98,12 +96,16 @@ pub fn discover(env: Env<'_>) -> Result<Vec<BoardPath>, StoreError> {
     let homes = Homes::find(env)?;
     let mut slugs = vec![DEFAULT_SLUG.to_owned()];
     slugs.extend(named(&homes)?);
+    let all: Vec<BoardPath> = slugs.into_iter().map(|slug| describe(env, &homes, slug)).collect();
+    // Under a name that is archived a file does not count while it has another one that is not.
+    let live = all.iter().filter(|board| !board.archived).map(|board| board.path.clone());
+    let live: HashSet<PathBuf> = live.collect();
     let mut seen = HashSet::new();
-    Ok(slugs
-        .into_iter()
-        .map(|slug| describe(env, &homes, slug))
-        .filter(|board| seen.insert(board.path.clone()))
-        .collect())
+    let mut once = all;
+    once.retain(|board| {
+        (!board.archived || !live.contains(&board.path)) && seen.insert(board.path.clone())
+    });
+    Ok(once)
 }
 
 /// The folder that `board.json` names for the tasks of the board at `path`; none, if it names none.
@@ -156,6 +158,21 @@ pub fn parse_slug(text: &str) -> Result<String, StoreError> {
     if well_formed { Ok(slug) } else { Err(StoreError::BadSlug { slug: text.into() }) }
 }
 
+/// The path without links, as far as it exists.
+pub fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if parent != path => real(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn holds_board(folder: &Path) -> bool {
+    folder.join("kanban.db").exists() || folder.join("board.json").exists()
+}
+
 fn named(homes: &Homes) -> Result<Vec<String>, StoreError> {
     let folder = homes.boards();
     let entries = match std::fs::read_dir(&folder) {
@@ -167,20 +184,21 @@ fn named(homes: &Homes) -> Result<Vec<String>, StoreError> {
     };
     let mut slugs: Vec<String> = entries
         .filter_map(Result::ok)
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        // Names are compared as they are on disk: `_archived` and `Upper` are no boards.
-        .filter(|name| name != DEFAULT_SLUG && parse_slug(name).is_ok_and(|slug| slug == *name))
-        .filter(|name| homes.exists(name))
+        // What is no name, such as `_archived`, is no board. A name in capitals is the board in
+        // small letters, which is another folder on most file systems and the same on some.
+        .filter_map(|entry| {
+            let slug = parse_slug(entry.file_name().to_str()?).ok()?;
+            (slug != DEFAULT_SLUG && holds_board(&entry.path())).then_some(slug)
+        })
         .collect();
     slugs.sort();
+    slugs.dedup();
     Ok(slugs)
 }
 
 fn describe(env: Env<'_>, homes: &Homes, slug: String) -> BoardPath {
     let file = var(env, "HERMES_KANBAN_DB")
         .map_or_else(|| homes.database(&slug), |text| expand(&text, user_home(env).as_deref()));
-    let canonical = file.canonicalize();
-    let present = canonical.is_ok();
     let about = read_small(&homes.boards().join(&slug).join("board.json"))
         .ok()
         .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
@@ -190,11 +208,25 @@ fn describe(env: Env<'_>, homes: &Homes, slug: String) -> BoardPath {
         .filter(|name| !name.trim().is_empty())
         .map_or_else(|| title(&slug), str::to_owned);
     BoardPath {
-        archived: field("archived").and_then(serde_json::Value::as_bool) == Some(true),
+        archived: field("archived").is_some_and(is_true),
         name,
-        path: canonical.unwrap_or(file),
-        present,
+        present: file.exists(),
+        path: real(&file),
         slug,
+    }
+}
+
+/// Whether Hermes takes a value for a yes, whatever its type: anything but nothing is.
+fn is_true(value: &serde_json::Value) -> bool {
+    use serde_json::Value;
+
+    match value {
+        Value::Null => false,
+        Value::Bool(yes) => *yes,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
     }
 }
 

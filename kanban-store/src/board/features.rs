@@ -41,16 +41,42 @@ pub struct Features {
     pub block_kind: bool,
     /// `sqlite_sequence`: there whenever a table counts its ids up for good.
     pub sequence: bool,
+    /// What is missing for operations that write as Hermes does.
+    #[cfg(feature = "write")]
+    unfinished: Option<Gap>,
 }
 
+/// Tables with the columns that are looked for.
+type Wanted<const N: usize> = [(&'static str, &'static [&'static str]); N];
+
+/// A table, and its column that is missing; no column where the table itself is missing.
+type Gap = (&'static str, Option<&'static str>);
+
 /// What every board has; anything without it is refused, by the name of what is missing.
-const REQUIRED: [(&str, &[&str]); 3] = [
+const REQUIRED: Wanted<3> = [
     ("tasks", &["id", "title", "assignee", "status", "result", "created_at"]),
     ("task_events", &["id", "task_id", "kind", "payload", "created_at"]),
     (
         "kanban_notify_subs",
         &["task_id", "platform", "chat_id", "thread_id", "user_id", "created_at", "last_event_id"],
     ),
+];
+
+/// What every release, 0.13 and later, has made on a file before it writes a task. An older file
+/// lacks some of it until such a release opens it; so does a look-alike, for good.
+#[cfg(feature = "write")]
+#[rustfmt::skip]
+const WRITTEN: Wanted<6> = [
+    ("tasks", &["id", "title", "body", "assignee", "status", "priority", "created_by", "created_at", "started_at",
+        "completed_at", "workspace_kind", "workspace_path", "claim_lock", "claim_expires", "tenant", "result",
+        "idempotency_key", "consecutive_failures", "worker_pid", "last_failure_error", "max_runtime_seconds",
+        "last_heartbeat_at", "current_run_id", "current_step_key", "skills", "max_retries"]),
+    ("task_events", &["run_id"]),
+    ("task_runs", &["id", "task_id", "profile", "step_key", "status", "claim_lock", "claim_expires", "worker_pid",
+        "max_runtime_seconds", "last_heartbeat_at", "started_at", "ended_at", "outcome", "summary", "metadata", "error"]),
+    ("task_links", &["parent_id", "child_id"]),
+    ("task_comments", &["id", "task_id", "author", "body", "created_at"]),
+    ("kanban_notify_subs", &["notifier_profile"]),
 ];
 
 /// The key of the subscriptions table.
@@ -64,10 +90,17 @@ impl Features {
         let events = columns("task_events")?;
         let subs = columns("kanban_notify_subs")?;
         let sequence = !columns("sqlite_sequence")?.is_empty();
+        #[cfg(feature = "write")]
+        let unfinished = {
+            let (runs, links) = (columns("task_runs")?, columns("task_links")?);
+            let comments = columns("task_comments")?;
+            missing(&WRITTEN, &[&tasks, &events, &runs, &links, &comments, &subs])
+        };
         if tasks.is_empty() && events.is_empty() && subs.is_empty() && !sequence {
             return Err(StoreError::BoardEmpty { path: path.into() });
         }
-        let flaw = missing(&[&tasks, &events, &subs])
+        let flaw = missing(&REQUIRED, &[&tasks, &events, &subs])
+            .map(told)
             .or_else(|| wrong_keys(&events, &subs))
             .or(wrong_encoding(path, connection)?);
         if let Some(flaw) = flaw {
@@ -89,6 +122,8 @@ impl Features {
             max_runtime_seconds: has(&tasks, "max_runtime_seconds"),
             block_kind: has(&tasks, "block_kind") && has(&tasks, "block_recurrences"),
             sequence,
+            #[cfg(feature = "write")]
+            unfinished,
         })
     }
 
@@ -96,6 +131,17 @@ impl Features {
     #[cfg(feature = "write")]
     pub(crate) fn reviews(&self) -> bool {
         self.delivery_mode || self.provider_override
+    }
+
+    /// Refuses to write tasks where something is missing for it, before anything is written.
+    #[cfg(feature = "write")]
+    pub(crate) fn check_finished(&self, path: &Path) -> Result<(), StoreError> {
+        match self.unfinished {
+            Some(missing) => {
+                Err(StoreError::BoardUnfinished { path: path.into(), flaw: told(missing) })
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -161,16 +207,21 @@ fn columns(
         .collect())
 }
 
-fn missing(found: &[&Vec<Column>; 3]) -> Option<String> {
-    REQUIRED.iter().zip(found).find_map(|((table, wanted), found)| {
+fn missing<const N: usize>(wanted: &Wanted<N>, found: &[&Vec<Column>; N]) -> Option<Gap> {
+    wanted.iter().zip(found).find_map(|((table, wanted), found)| {
         if found.is_empty() {
-            return Some(format!("it has no table `{table}`"));
+            return Some((*table, None));
         }
-        wanted
-            .iter()
-            .find(|name| found.iter().all(|column| column.name != **name))
-            .map(|name| format!("table `{table}` has no column `{name}`"))
+        let lacks = |name: &&&str| found.iter().all(|column| column.name != **name);
+        wanted.iter().find(lacks).map(|name| (*table, Some(*name)))
     })
+}
+
+fn told((table, column): Gap) -> String {
+    match column {
+        None => format!("it has no table `{table}`"),
+        Some(column) => format!("table `{table}` has no column `{column}`"),
+    }
 }
 
 /// A row must be found by its key alone, and an event's id must be its rowid.

@@ -322,6 +322,7 @@ impl Board {
             let path = board.path.clone();
             immediate::patiently(&path, writer, patience, |writer| {
                 board.refresh(writer)?;
+                board.features.check_finished(&path).map_err(immediate::Failed::Refused)?;
                 body(writer, &board.features)
             })
         })

@@ -80,10 +80,13 @@ fn boards_are_enumerated_once_each() {
     let slugs: Vec<&str> = found.iter().map(|board| board.slug.as_str()).collect();
     // The alias comes first by name, so the file is known by it.
     let first = if cfg!(unix) { "alias" } else { "zeta" };
-    assert_eq!(slugs, ["default", first, "my-board", "old"]);
+    assert_eq!(slugs, ["default", first, "my-board", "old", "upper"]);
     assert!(!found[0].present);
     assert_eq!(found[2].name, "My Board");
     assert_eq!((found[3].archived, found[3].name.as_str()), (true, "Old One"));
+    // Hermes would make it in a folder of its own, where names differ by their capitals.
+    assert_eq!(found[4].path, boards.join("upper/kanban.db"));
+    assert_eq!(found[4].present, boards.join("UPPER").exists());
 
     let pinned =
         Vars::new(&[("HERMES_HOME", &home), ("HERMES_KANBAN_DB", &boards.join("zeta/kanban.db"))]);
@@ -91,6 +94,55 @@ fn boards_are_enumerated_once_each() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].path, boards.join("zeta/kanban.db"));
     assert!(resolve(&|name| pinned.get(name), Some("anything")).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_the_native_home_lead_to_its_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = folder.path().canonicalize().unwrap();
+    let native = user.join(".hermes");
+    std::fs::create_dir_all(native.join("profiles/work")).unwrap();
+    let link = user.join("elsewhere");
+    std::os::unix::fs::symlink(native.join("profiles/work"), &link).unwrap();
+    for home in [&link, &user.join(".hermes/../.hermes")] {
+        let vars = Vars::new(&[("HOME", &user), ("HERMES_HOME", home)]);
+        assert_eq!(Homes::find(&|name| vars.get(name)).unwrap().root, native);
+    }
+}
+
+/// Law B6.
+#[cfg(unix)]
+#[test]
+fn a_board_is_live_while_one_of_its_names_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let boards = home.join("kanban/boards");
+    touch(&boards.join("alpha/kanban.db"));
+    for alias in ["beta", "gamma"] {
+        std::fs::create_dir(boards.join(alias)).unwrap();
+        let file = boards.join(alias).join("kanban.db");
+        std::os::unix::fs::symlink(boards.join("alpha/kanban.db"), file).unwrap();
+    }
+    let vars = Vars::new(&[("HERMES_HOME", &home)]);
+    let archive = |slug: &str, text: &str| {
+        std::fs::write(boards.join(slug).join("board.json"), text).unwrap();
+    };
+    let found = || {
+        let found = discover(&|name| vars.get(name)).unwrap();
+        let named = found.into_iter().filter(|board| board.slug != "default");
+        named.map(|board| (board.slug, board.archived)).collect::<Vec<_>>()
+    };
+    archive("alpha", r#"{"archived": true}"#);
+    assert_eq!(found(), [("beta".to_owned(), false)]);
+    // What Hermes takes for a yes, and what it does not.
+    archive("beta", r#"{"archived": "yes"}"#);
+    archive("gamma", r#"{"archived": 1}"#);
+    assert_eq!(found(), [("alpha".to_owned(), true)]);
+    archive("gamma", r#"{"archived": 0}"#);
+    assert_eq!(found(), [("gamma".to_owned(), false)]);
+    archive("gamma", r#"{"archived": true} or so"#);
+    assert_eq!(found(), [("gamma".to_owned(), false)]);
 }
 
 #[test]

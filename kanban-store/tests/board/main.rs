@@ -10,6 +10,8 @@ mod details;
 mod discovery;
 mod edits;
 mod guard;
+#[cfg(feature = "write")]
+mod look_alikes;
 mod opening;
 mod overview;
 mod pass;

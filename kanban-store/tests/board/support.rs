@@ -106,7 +106,8 @@ pub fn create(path: &Path, ddl: &str) -> SqliteConnection {
             "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;",
         )
         .unwrap();
-    connection.batch_execute(ddl).unwrap();
+    // One commit, because a commit waits for the disk.
+    connection.batch_execute(&format!("BEGIN; {ddl}; COMMIT;")).unwrap();
     connection
 }
 

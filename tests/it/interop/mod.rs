@@ -1,11 +1,15 @@
-//! The gateway beside the real hermes-agent 0.19.0, with nothing faked but the model.
+//! The gateway beside the real hermes-agent, with nothing faked but the model.
 //!
-//! Every test starts the gateway as a process of its own (see [`ours`]) on a home that Hermes'
-//! commands made, and checks what came of it with Hermes' commands and its API server.
+//! But for [`archived`], [`discovery`] and [`generations`], every test starts the gateway as a process
+//! of its own (see [`ours`]) on a home that Hermes' commands made, and checks what came of it with
+//! Hermes' commands and its API server.
 
+mod archived;
 mod beside;
 mod commands;
 mod differential;
+mod discovery;
+mod generations;
 mod ours;
 mod rows;
 mod scene;

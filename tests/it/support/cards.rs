@@ -106,6 +106,18 @@ impl Cards {
         connect(&self.path).batch_execute(statements).unwrap();
     }
 
+    /// Everything about the file that is not rows, as text.
+    pub fn schema(&self) -> String {
+        let all = sql::<Text>(
+            "(SELECT group_concat(type || ' ' || name || ' ' || coalesce(sql, ''), char(10))
+                FROM (SELECT * FROM sqlite_master ORDER BY rowid))
+              || (SELECT user_version FROM pragma_user_version)
+              || (SELECT application_id FROM pragma_application_id)
+              || (SELECT journal_mode FROM pragma_journal_mode)",
+        );
+        diesel::select(all).get_result(&mut connect(&self.path)).unwrap()
+    }
+
     pub fn row(&self, key: &RowKey) -> Option<SubscriptionRow> {
         self.rows().into_iter().find(|row| row.key == *key)
     }

@@ -38,6 +38,11 @@ impl World {
     }
 
     pub async fn with(receiver: ReceiverConfig) -> Self {
+        Self::on(receiver, |path| write::create_board(path).unwrap()).await
+    }
+
+    /// A world whose board `default` is made by somebody else, at the path that is given.
+    pub async fn on(receiver: ReceiverConfig, make: impl FnOnce(&Path)) -> Self {
         if let Ok(level) = std::env::var("KGW_TEST_LOG") {
             let log = config::Log { format: config::LogFormat::Human, level };
             drop(gateway_bin::telemetry::init(&log, false));
@@ -45,7 +50,8 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let receiver = Receiver::start(receiver).await.unwrap();
         let path = folder.path().join("hermes").join("kanban.db");
-        write::create_board(&path).unwrap();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        make(&path);
         let mut world = Self {
             cards: Cards::at(&path.canonicalize().unwrap()),
             folder,

@@ -1,15 +1,22 @@
-//! The real Hermes package in a virtual environment of its own, made once and kept.
+//! The real Hermes package, each version in a virtual environment of its own, made once and kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::cmd;
 
 /// The variable that tells the tests where the environment is.
 pub const VARIABLE: &str = "KANBAN_GATEWAY_HERMES_VENV";
+
+/// The variable that tells the tests where the earlier releases are, each in a folder of its name.
+pub const RELEASES_VARIABLE: &str = "KANBAN_GATEWAY_HERMES_RELEASES";
+
+/// Earlier releases whose boards are tried: one of each shape that the file has had.
+pub const RELEASES: [&str; 4] = ["0.13.0", "0.15.2", "0.17.0", "0.18.2"];
 
 const VERSION: &str = "0.19.0";
 
@@ -19,50 +26,116 @@ const PYTHONS: [&str; 5] = ["python3", "python3.13", "python3.12", "python3.11",
 /// What the package declares as `Requires-Python`.
 const MINORS: std::ops::RangeInclusive<u32> = 11..=13;
 
+const PIP: [&str; 3] = ["-m", "pip", "--disable-pip-version-check"];
+
 /// Answers where the environment is, after making it if it is not there.
 pub fn prepare(target: &Path) -> Result<PathBuf> {
     fs::create_dir_all(target).with_context(|| target.display().to_string())?;
-    let venv = target.join(format!("hermes-venv-{VERSION}"));
+    let venv = Environment {
+        folder: target.join(format!("hermes-venv-{VERSION}")),
+        version: VERSION,
+        needs: "aiohttp",
+    };
     // Two runs at once would build into the same folder.
     let lock = fs::File::create(target.join(format!("hermes-venv-{VERSION}.lock")))?;
     lock.lock().context("waiting for another run that makes the environment")?;
-    if !is_whole(&venv) {
-        make(&venv)?;
-    }
-    Ok(venv)
+    venv.provide(|| {
+        let python = find_python()?;
+        cmd::capture(Command::new(python).args(["-m", "venv"]).arg(&venv.folder))?;
+        // Its API server wants aiohttp, which the package declares only for its chat platforms.
+        let packages = [&venv.package(), "aiohttp"];
+        let install = ["install", "--quiet"];
+        cmd::capture(venv.python().args(PIP).args(install).args(packages)).map(drop)
+    })?;
+    Ok(venv.folder)
 }
 
-/// Written last, so that an interrupted installation is begun again.
-fn marker(venv: &Path) -> PathBuf {
-    venv.join("installed")
+/// Answers where the earlier releases are, after making those that are not there, all at once.
+///
+/// Their kanban commands need nothing but the package itself, and `full` has a pip for all.
+pub fn prepare_releases(target: &Path, full: &Path) -> Result<PathBuf> {
+    let folder = target.join("hermes-releases");
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let lock = fs::File::create(target.join("hermes-releases.lock"))?;
+    lock.lock().context("waiting for another run that makes the environments")?;
+    thread::scope(|scope| {
+        let making = RELEASES.map(|version| {
+            let folder = folder.join(version);
+            scope.spawn(move || release(folder, version, full))
+        });
+        making.into_iter().try_for_each(|made| {
+            made.join().unwrap_or_else(|_| Err(anyhow!("making an environment panicked")))
+        })
+    })?;
+    Ok(folder)
 }
 
-fn is_whole(venv: &Path) -> bool {
-    let ask = "import importlib.metadata as m, aiohttp; print(m.version('hermes-agent'))";
-    // The marker alone would not notice that the interpreter behind it has been removed.
-    marker(venv).is_file()
-        && cmd::capture(Command::new(interpreter(venv)).args(["-c", ask]))
-            .is_ok_and(|version| version.trim() == VERSION)
+fn release(folder: PathBuf, version: &'static str, full: &Path) -> Result<()> {
+    let release = Environment { folder, version, needs: "hermes_cli.kanban" };
+    release
+        .provide(|| {
+            let bare = ["-m", "venv", "--without-pip"];
+            cmd::capture(Command::new(interpreter(full)).args(bare).arg(&release.folder))?;
+            let mut pip = Command::new(interpreter(full));
+            pip.args(PIP).arg("--python").arg(interpreter(&release.folder));
+            pip.args(["install", "--quiet", "--no-deps", "--no-compile", &release.package()]);
+            cmd::capture(&mut pip).map(drop)
+        })
+        .with_context(|| format!("hermes-agent {version}"))
 }
 
-fn make(venv: &Path) -> Result<()> {
-    let python = find_python()?;
-    eprintln!("making {} with {python}; this happens once", venv.display());
-    if venv.exists() {
-        fs::remove_dir_all(venv).with_context(|| venv.display().to_string())?;
+/// A virtual environment with one version of the package.
+struct Environment {
+    folder: PathBuf,
+    version: &'static str,
+    /// A module that must be there for the tests.
+    needs: &'static str,
+}
+
+impl Environment {
+    /// Makes it with `install`, unless it is there and works.
+    fn provide(&self, install: impl FnOnce() -> Result<()>) -> Result<()> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        let folder = &self.folder;
+        eprintln!("making {}; this happens once", folder.display());
+        if folder.exists() {
+            fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+        }
+        install()?;
+        let unfinished = self.marker().with_extension("part");
+        fs::write(&unfinished, format!("{}\n", self.package()))?;
+        fs::rename(unfinished, self.marker())?;
+        if !self.is_whole() {
+            bail!("{} does not work after its installation", folder.display());
+        }
+        Ok(())
     }
-    cmd::capture(Command::new(python).args(["-m", "venv"]).arg(venv))?;
-    let package = format!("hermes-agent=={VERSION}");
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    // Its API server wants aiohttp, which the package declares only for its chat platforms.
-    cmd::capture(Command::new(interpreter(venv)).args(pip).args([&package, "aiohttp"]))?;
-    let unfinished = marker(venv).with_extension("part");
-    fs::write(&unfinished, format!("{package}\n"))?;
-    fs::rename(unfinished, marker(venv))?;
-    if !is_whole(venv) {
-        bail!("{} does not work after its installation", venv.display());
+
+    fn is_whole(&self) -> bool {
+        let ask = format!(
+            "import importlib.metadata as m, {}; print(m.version('hermes-agent'))",
+            self.needs
+        );
+        // The marker alone would not notice that the interpreter behind it has been removed.
+        self.marker().is_file()
+            && cmd::capture(self.python().args(["-c", &ask]))
+                .is_ok_and(|version| version.trim() == self.version)
     }
-    Ok(())
+
+    /// Written last, so that an interrupted installation is begun again.
+    fn marker(&self) -> PathBuf {
+        self.folder.join("installed")
+    }
+
+    fn package(&self) -> String {
+        format!("hermes-agent=={}", self.version)
+    }
+
+    fn python(&self) -> Command {
+        Command::new(interpreter(&self.folder))
+    }
 }
 
 fn interpreter(venv: &Path) -> PathBuf {

@@ -1,4 +1,4 @@
-//! The real hermes-agent 0.19.0 as a counterpart, with nothing faked but the model.
+//! The real hermes-agent as a counterpart, with nothing faked but the model.
 //!
 //! ```ignore
 //! let Some(hermes) = hermes::require() else { return };
@@ -17,6 +17,7 @@ mod commands;
 mod gateway;
 mod home;
 mod process;
+mod release;
 mod rules;
 mod stub_model;
 mod writer;
@@ -31,6 +32,7 @@ pub use commands::{Board, Ran};
 pub use gateway::{Gateway, GatewayBuilder};
 pub use home::{Home, HomeBuilder, Profile};
 pub use process::{eventually, free_port};
+pub use release::{Commands, Release};
 pub use rules::{Answer, Gate, Phase, Rule, Seen};
 pub use stub_model::StubModel;
 pub use writer::{Load, Summary, Writer};
@@ -72,10 +74,16 @@ pub fn require() -> Option<Hermes> {
             Err(reason) => reason,
         },
     };
+    skipped(VERSION, &reason)
+}
+
+/// Says loudly that the calling test is skipped.
+#[track_caller]
+fn skipped<T>(version: &str, reason: &str) -> Option<T> {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("unnamed test");
     let line = format!(
-        "SKIPPED: {test}: hermes-agent {VERSION} is not installed; run `cargo xtask test` ({reason})"
+        "SKIPPED: {test}: hermes-agent {version} is not installed; run `cargo xtask test` ({reason})"
     );
     assert!(
         !std::env::var("CI").is_ok_and(|ci| ci == "true"),

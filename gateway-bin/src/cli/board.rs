@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::{
     args::BoardCommand,
     ask::list,
+    exit,
     output::{field, print_json},
 };
 use crate::ops::{Context, boards, counted};
@@ -56,8 +57,12 @@ pub(super) fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<Exit
             say!("{}", boards::archive(ctx, &slug)?);
         }
         BoardCommand::Use { slug } => {
-            boards::use_board(ctx, &slug)?;
-            say!("Commands mean `{}` now, here and in Hermes.", slug.trim().to_lowercase());
+            let slug = slug.trim().to_lowercase();
+            if let Some(other) = boards::use_board(ctx, &slug)? {
+                say!("`{slug}` is the current board; here the environment names `{other}`.");
+                return Ok(exit::PARTLY.into());
+            }
+            say!("Commands mean `{slug}` now, here and in Hermes.");
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -66,7 +66,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
         Ok(code) => code,
         Err(error) => {
             let more = if error.is::<Unusable>() { "; see `kanban-gateway help`" } else { "" };
-            eprintln!("kanban-gateway: {error:#}{more}");
+            eprintln!("kanban-gateway: {}{more}", output::tame(&format!("{error:#}")));
             match failure(&error) {
                 Failure::Usage => exit::USAGE.into(),
                 Failure::Missing => exit::MISSING.into(),

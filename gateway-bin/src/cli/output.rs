@@ -1,6 +1,6 @@
 //! What is printed: tables for people, JSON for machines.
 
-use std::{fmt::Arguments, io::Write as _, process::ExitCode};
+use std::{borrow::Cow, fmt::Arguments, io::Write as _, process::ExitCode};
 
 use kanban_notify::driver::Ended;
 use secrecy::SecretString;
@@ -28,7 +28,18 @@ pub(super) fn line(text: Arguments<'_>) {
 
 /// Prints a line; false when nobody reads any more.
 pub(super) fn heard(text: Arguments<'_>) -> bool {
+    as_it_is(&tame(&text.to_string()))
+}
+
+/// Prints text with colours in it that are ours.
+pub(super) fn as_it_is(text: &str) -> bool {
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
+}
+
+/// What a board or a receiver holds must not move the cursor of a terminal, or worse.
+pub(super) fn tame(text: &str) -> Cow<'_, str> {
+    let wild = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if text.contains(wild) { text.replace(wild, " ").into() } else { text.into() }
 }
 
 /// Prints `value` as indented JSON.

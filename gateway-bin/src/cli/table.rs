@@ -10,6 +10,8 @@ use ratatui::{
     text::Span,
 };
 
+use super::output;
+
 /// No column is cut to less than this.
 const NARROWEST: usize = 8;
 
@@ -23,7 +25,7 @@ pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) {
     let width = if stdout { terminal::size().ok().map(|(width, _)| width.into()) } else { None };
     let colour = stdout && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     // In one piece: a write for each of 100 000 lines takes longer than all the rest.
-    say!("{}", lines(head, rows, width, colour).join("\n"));
+    let _ = output::as_it_is(&lines(head, rows, width, colour).join("\n"));
 }
 
 fn lines(

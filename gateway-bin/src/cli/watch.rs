@@ -113,7 +113,13 @@ fn draw(frame: &mut Frame<'_>, view: &View) {
     .areas(frame.area());
     frame.render_widget(header(view), head);
     draw_columns(frame, view, columns);
-    draw_list(frame, work, "at work", view.running.iter().map(working).collect(), "nobody");
+    draw_list(
+        frame,
+        work,
+        "at work",
+        view.running.iter().map(|task| working(task, view.now)).collect(),
+        "nobody",
+    );
     let deliveries = view.deliveries.iter().map(told_line).collect();
     draw_list(frame, told, "told", deliveries, "nothing yet");
 }
@@ -157,10 +163,11 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>
     }
 }
 
-fn working(running: &Running) -> Line<'_> {
-    let for_long = running.seconds.map_or_else(|| "?".to_owned(), span);
+fn working(running: &Running, now: i64) -> Line<'_> {
+    let ago = |at: Option<i64>| at.map(|at| now.saturating_sub(at).max(0));
+    let for_long = ago(running.since).map_or_else(|| "?".to_owned(), span);
     let mut line = Line::from(format!("{:>8}  {}  {}", for_long, running.assignee, running.task));
-    if let Some(silent) = running.silent.filter(|silent| *silent > 120) {
+    if let Some(silent) = ago(running.heartbeat_at).filter(|silent| *silent > 120) {
         line.push_span(Span::from(format!("  silent for {}", span(silent))).fg(Color::Yellow));
     }
     line

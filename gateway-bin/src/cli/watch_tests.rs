@@ -23,8 +23,8 @@ fn view() -> View {
         running: vec![Running {
             task: "t_2 Build".to_owned(),
             assignee: "builder".to_owned(),
-            seconds: Some(3_725),
-            silent: Some(300),
+            since: Some(1_800_000_000 - 3_725),
+            heartbeat_at: Some(1_800_000_000 - 300),
         }],
         deliveries: vec![delivery(2, "retrying: HTTP 429"), delivery(1, "delivered")],
         problem: None,

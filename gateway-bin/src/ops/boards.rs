@@ -115,9 +115,18 @@ pub fn archive(ctx: &Context, slug: &str) -> anyhow::Result<String> {
     Ok(place.display().to_string())
 }
 
-/// Makes a board the current one.
-pub fn use_board(ctx: &Context, slug: &str) -> anyhow::Result<()> {
-    write::use_board(&homes(ctx)?, slug).map_err(|error| on_board(error, slug))
+/// Makes a board the current one; answers with the one that the environment names instead, if any.
+pub fn use_board(ctx: &Context, slug: &str) -> anyhow::Result<Option<String>> {
+    write::use_board(&homes(ctx)?, slug).map_err(|error| on_board(error, slug))?;
+    let env = ctx.variables();
+    let meant = discovery::resolve(&env, None)?;
+    let wanted = discovery::resolve(&env, Some(slug))?;
+    // HERMES_KANBAN_DB leads every name to one file.
+    let pinned = env("HERMES_KANBAN_DB").filter(|path| !path.trim().is_empty());
+    Ok(match pinned {
+        Some(path) => Some(path),
+        None => (meant.path != wanted.path).then_some(meant.slug),
+    })
 }
 
 fn homes(ctx: &Context) -> anyhow::Result<Homes> {

@@ -1,11 +1,12 @@
 //! Tasks as they are: lists, and everything about one.
 
+use kanban_store::board::Board;
 pub use kanban_store::board::{Fields, TaskFilter};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Context,
+    Context, Unusable,
     events::{EventLine, line},
     tasks::Card,
     time::Moment,
@@ -59,7 +60,8 @@ pub fn list(
     filter: &TaskFilter,
 ) -> anyhow::Result<Vec<TaskLine>> {
     let (_, mut board) = ctx.board(board)?;
-    let tasks = board.list_tasks(filter)?.into_iter().map(|task| TaskLine {
+    let filter = checked(&mut board, filter)?;
+    let tasks = board.list_tasks(&filter)?.into_iter().map(|task| TaskLine {
         id: task.id,
         status: task.status,
         assignee: task.assignee,
@@ -68,6 +70,24 @@ pub fn list(
     });
     Ok(tasks.collect())
 }
+
+/// The filter as the board spells it. A status that no task can have is a slip of the pen.
+fn checked(board: &mut Board, filter: &TaskFilter) -> anyhow::Result<TaskFilter> {
+    let mut filter = filter.clone();
+    filter.assignee = filter.assignee.map(|name| name.trim().to_lowercase());
+    if let Some(status) = &filter.status
+        && !STATUSES.contains(&status.as_str())
+        && !board.overview(0)?.columns.iter().any(|column| column.status == *status)
+    {
+        let known = STATUSES.join(", ");
+        return Err(Unusable(format!("`{status}` is no status; there are {known}")).into());
+    }
+    Ok(filter)
+}
+
+/// The statuses that Hermes knows.
+const STATUSES: [&str; 9] =
+    ["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"];
 
 /// A filter by its parts.
 pub fn filter(

@@ -2,14 +2,11 @@
 
 use std::collections::VecDeque;
 
-use kanban_store::{
-    StoreError,
-    board::{Board, ListedEvent},
-};
+use kanban_store::board::{Board, ListedEvent};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Context, on_board, time::Moment};
+use super::{Context, tasks::resolve, time::Moment};
 
 /// One event.
 #[derive(Clone, Debug, Serialize)]
@@ -60,16 +57,14 @@ impl Events {
     /// Opens the board that `slug` names, or the current one.
     pub fn open(ctx: &Context, slug: Option<&str>, wanted: &Wanted) -> anyhow::Result<Self> {
         let (found, mut board) = ctx.board(slug)?;
-        let task = wanted.task.as_deref();
-        if let Some(task) = task
-            && board.task(task)?.is_none()
-            && board.newest_events(Some(task), 1)?.is_empty()
-        {
-            let task = task.to_owned();
-            return Err(on_board(StoreError::UnknownTask { task }, &found.slug));
-        }
+        let task = match &wanted.task {
+            // A task that was deleted may have left events.
+            Some(task) if !board.newest_ids(Some(task), 1)?.is_empty() => Some(task.clone()),
+            Some(task) => Some(resolve(&mut board, &found.slug, task)?),
+            None => None,
+        };
         let mut events = Self {
-            task: wanted.task.clone(),
+            task,
             page: VecDeque::new(),
             position: wanted.after.unwrap_or_default(),
             left: wanted.limit,
@@ -120,22 +115,23 @@ impl Events {
 
     /// Events that came since, if any; cheap when nothing changed.
     pub fn news(&mut self) -> anyhow::Result<Vec<EventLine>> {
+        self.board.check_file()?;
         let version = self.board.data_version()?;
         if self.seen == Some(version) && self.page.is_empty() {
             return Ok(Vec::new());
         }
+        let before = self.position;
         self.read(PAGE)?;
-        if self.page.len() < PAGE {
+        // Rows that cannot be read are passed over: only what does not move is the end.
+        if self.position == before {
             self.seen = Some(version);
         }
         Ok(self.page.drain(..).collect())
     }
 
     fn read(&mut self, most: usize) -> anyhow::Result<()> {
-        let found = self.board.events(self.task.as_deref(), self.position, most)?;
-        if let Some(last) = found.last() {
-            self.position = last.id;
-        }
+        let (found, last) = self.board.events_to(self.task.as_deref(), self.position, most)?;
+        self.position = last.unwrap_or(self.position);
         self.page.extend(found.into_iter().map(line));
         Ok(())
     }

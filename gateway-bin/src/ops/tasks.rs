@@ -5,10 +5,10 @@ use std::{fs, os::unix::process::parent_id, time::Duration};
 use anyhow::anyhow;
 use kanban_store::{
     StoreError,
-    board::{Board, FoundTask},
+    board::{Board, Fields, FoundTask, TaskDetails},
     write::{
-        self, Blocked, Claimant, Completion, Handover, Metadata, Promotion, Review, Start, Stop,
-        Workspace,
+        self, Blocked, CLAIM_SECONDS, Claimant, Completion, Handover, Metadata, Promotion, Review,
+        Start, Stop, Workspace,
     },
 };
 use serde::Serialize;
@@ -77,7 +77,7 @@ impl Context {
 }
 
 /// The whole id of a task.
-fn resolve(board: &mut Board, slug: &str, text: &str) -> anyhow::Result<String> {
+pub(super) fn resolve(board: &mut Board, slug: &str, text: &str) -> anyhow::Result<String> {
     match board.find_task(text)? {
         FoundTask::One(task) => Ok(task),
         FoundTask::None => Err(on_board(StoreError::UnknownTask { task: text.to_owned() }, slug)),
@@ -160,10 +160,20 @@ impl Card {
         Ok(done)
     }
 
-    /// Says that the work goes on, and keeps the claim for as long as it held before.
+    /// Says that the work goes on, and keeps the claim for as long again as it was to hold.
     pub fn heartbeat(mut self, note: Option<&str>, run: Option<i64>) -> anyhow::Result<Done> {
-        let event = write::heartbeat(&mut self.board, &self.task, note, run, unix_now());
-        self.told(event, "alive")
+        let now = unix_now();
+        let held = self.board.task_details(&self.task)?.and_then(|details| claim_of(&details));
+        let event = write::heartbeat(&mut self.board, &self.task, note, run, now)
+            .map_err(|error| on_board(error, &self.slug))?;
+        let Some(claimant) = held else {
+            return Ok(self.done(Some(event), "alive"));
+        };
+        let until = write::extend_claim(&mut self.board, &self.task, &claimant, now)
+            .map_err(|error| on_board(error, &self.slug))?;
+        let mut done = self.done(Some(event), "alive");
+        done.until = Some(Moment::from_secs(until));
+        Ok(done)
     }
 
     /// Completes the task.
@@ -175,6 +185,14 @@ impl Card {
         run: Option<i64>,
     ) -> anyhow::Result<Done> {
         let metadata = said.metadata().map_err(|error| on_board(error, &self.slug))?;
+        // What cannot be resolved is left to the completion, which says so on the board.
+        let created = created
+            .into_iter()
+            .map(|text| match self.board.find_task(&text) {
+                Ok(FoundTask::One(task)) => task,
+                _ => text,
+            })
+            .collect();
         let completion = Completion { result, summary: said.summary };
         let handover = Handover { metadata, artifacts: said.artifacts, created, run };
         let (board, task) = (&mut self.board, &self.task);
@@ -303,12 +321,23 @@ impl Card {
     }
 }
 
+/// Who holds a task, and for how long each time: from the last sign of life to the claim's end.
+fn claim_of(details: &TaskDetails) -> Option<Claimant> {
+    let number = |fields: &Fields, name: &str| fields.get(name).and_then(serde_json::Value::as_i64);
+    let lock = details.task.get("claim_lock")?.as_str()?.to_owned();
+    let expires = number(&details.task, "claim_expires");
+    let begun = details.runs.last().and_then(|run| number(run, "started_at"));
+    let since = number(&details.task, "last_heartbeat_at").max(begun);
+    let seconds = expires.zip(since).map(|(expires, since)| expires.saturating_sub(since));
+    let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or(CLAIM_SECONDS);
+    Some(Claimant { lock, seconds })
+}
+
 fn masked(text: &str) -> String {
     kanban_notify::text::mask::secrets(text).to_string()
 }
 
-/// This host, and the process that called: the shell lives as long as whoever works in it, and Hermes
-/// takes a claim back whose process is gone.
+/// This host, and the process that called: a name for the holder that people can trace.
 fn lock_of_the_caller() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();

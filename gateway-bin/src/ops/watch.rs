@@ -55,10 +55,10 @@ pub struct Running {
     pub task: String,
     /// Who works on it.
     pub assignee: String,
-    /// For how many seconds.
-    pub seconds: Option<i64>,
-    /// Seconds since its last sign of life.
-    pub silent: Option<i64>,
+    /// When it began, in Unix seconds.
+    pub since: Option<i64>,
+    /// Its last sign of life, in Unix seconds.
+    pub heartbeat_at: Option<i64>,
 }
 
 /// A delivery.
@@ -112,6 +112,7 @@ impl Watcher {
     }
 
     fn refresh(&mut self) -> anyhow::Result<()> {
+        self.board.check_file()?;
         let version = self.board.data_version()?;
         if self.seen != Some(version) {
             self.read_board()?;
@@ -135,16 +136,14 @@ impl Watcher {
                 tasks: column.tasks.iter().map(|task| named(&task.id, &task.title)).collect(),
             })
             .collect();
-        let now = self.view.now;
-        let ago = |at: Option<i64>| at.map(|at| now.saturating_sub(at).max(0));
         self.view.running = seen
             .running
             .into_iter()
             .map(|task| Running {
                 task: named(&task.id, &task.title),
                 assignee: clean::one_line(task.assignee.as_deref().unwrap_or("-"), TITLE),
-                seconds: ago(task.since),
-                silent: ago(task.heartbeat_at),
+                since: task.since,
+                heartbeat_at: task.heartbeat_at,
             })
             .collect();
         Ok(())

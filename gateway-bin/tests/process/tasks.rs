@@ -33,7 +33,15 @@ async fn a_task_goes_its_way_by_commands_alone() {
     let run = claim["run"].to_string();
     let taken = printed(&world, &["task", "claim", &first], 6).await;
     assert!(taken.contains(&first), "{taken}");
+    world.cards.sql(
+        "UPDATE tasks SET claim_expires = claim_expires - 100, last_heartbeat_at = NULL; \
+         UPDATE task_runs SET started_at = started_at - 100",
+    );
+    let before = json(&world, &["task", "show", &first, "--json"]).await;
     printed(&world, &["task", "heartbeat", &first, "half way", "--run", &run], 0).await;
+    let after = json(&world, &["task", "show", &first, "--json"]).await;
+    let until = |shown: &Value| shown["task"]["claim_expires"].as_str().unwrap().to_owned();
+    assert!(until(&after) > until(&before), "a sign of life keeps the claim");
     let old = printed(&world, &["task", "heartbeat", &first, "--run", "999"], 6).await;
     assert!(old.contains("999"), "{old}");
     printed(&world, &["task", "comment", &first, "nearly there", "--author", "ada"], 0).await;
@@ -104,6 +112,7 @@ async fn mistakes_are_answered_with_what_to_do_next() {
         (&["task", "comment", &task, "  "], 2, "blank"),
         (&["task", "link", &task, &task], 6, "already"),
         (&["task", "list", "--board", "nope"], 5, "board list"),
+        (&["task", "list", "--status", "runing"], 2, "there are triage"),
         (&["board", "show", "nope"], 5, "board list"),
         (&["board", "use", "nope"], 5, "board list"),
         (&["board", "archive", "default"], 2, "always there"),
@@ -111,6 +120,8 @@ async fn mistakes_are_answered_with_what_to_do_next() {
         let said = printed(&world, arguments, code).await;
         assert!(said.contains(next), "{arguments:?}: {said}");
     }
+    let ada = made(&world, &["For Ada", "--assignee", "Ada"]).await;
+    assert!(printed(&world, &["task", "list", "--assignee", "Ada"], 0).await.contains(&ada));
     // The beginning of an id is enough where it leads to one task.
     let short = task.get(..7).unwrap();
     assert!(printed(&world, &["task", "show", short], 0).await.contains(&task));
@@ -131,12 +142,42 @@ async fn boards_are_made_current_shown_and_put_away() {
     assert!(listed.lines().any(|line| line.starts_with('*') && line.contains("ops")), "{listed}");
     assert!(printed(&world, &["board", "show", "ops"], 0).await.contains("1 ready"));
 
+    let mut pinned = crate::process::command(&world, &["board", "use", "ops"]);
+    let said = pinned.env("HERMES_KANBAN_BOARD", "default").output().await.unwrap();
+    assert_eq!(said.status.code(), Some(3), "the environment names another one");
+
     let place = printed(&world, &["board", "archive", "ops"], 0).await;
     assert!(place.contains("_archived/ops-"), "{place}");
     assert!(std::path::Path::new(place.trim()).join("kanban.db").exists());
     let current = json(&world, &["board", "show", "--json"]).await;
     assert_eq!(current["slug"], "default", "nothing is left that points to it");
     printed(&world, &["task", "show", &task], 5).await;
+}
+
+/// What a worker writes on a card must not reach whoever reads it as anything but text.
+#[tokio::test]
+async fn nothing_on_a_board_speaks_to_the_terminal() {
+    let world = World::new().await;
+    let task = made(&world, &["Build \u{1b}]0;gone\u{7} it"]).await;
+    world.cards.sql(
+        "UPDATE tasks SET claim_lock = 'a' || char(27) || ']0;gone' || char(7), status = 'running', \
+         result = CAST(x'ff' AS TEXT); \
+         INSERT INTO kanban_notify_subs (task_id, platform, chat_id, thread_id, created_at) \
+         SELECT id, 'tele' || char(27) || '[31m', 'c', '', 5 FROM tasks",
+    );
+    for (arguments, code) in [
+        (&["task", "show", &task][..], 0),
+        (&["task", "list"], 0),
+        (&["task", "assign", &task, "ada"], 6),
+        (&["task", "claim", &task], 6),
+        (&["sub", "list"], 0),
+        (&["status"], 4),
+        (&["events"], 0),
+    ] {
+        let said = printed(&world, arguments, code).await;
+        let wild = said.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(wild, None, "{arguments:?}: {said:?}");
+    }
 }
 
 #[tokio::test]
@@ -182,7 +223,13 @@ async fn events_are_followed_from_now_on_and_a_long_history_is_one_list() {
     assert_eq!(next().await["kind"], "created");
     printed(&world, &["task", "comment", &task, "hello"], 0).await;
     assert_eq!(next().await["kind"], "commented");
+    printed(&world, &["board", "create", "other"], 0).await;
     child.kill().await.unwrap();
+    let mut gone = crate::process::command(&world, &["events", "--follow", "--board", "other"]);
+    let mut gone = gone.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    printed(&world, &["board", "archive", "other"], 0).await;
+    let ended = crate::support::wait::soon("its end", gone.wait()).await.unwrap();
+    assert!(!ended.success(), "who follows a board that is gone is told so");
 
     world.cards.sql(&format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) \

@@ -144,6 +144,8 @@ impl Engine {
                 self.out.push(Command::Probe(name.clone()));
             }
         } else {
+            // The ledger's time may be that of a clock that was ahead.
+            self.out.push(Command::Lift(name.clone()));
             self.resume(name);
         }
     }

@@ -99,6 +99,7 @@ impl Engine {
             phase: Phase::Sending,
             haunted: false,
             sent_at: now,
+            woken_at: intent.at,
             seen_down: false,
             tries: 0,
             unsettled: None,
@@ -173,7 +174,7 @@ impl Engine {
             return;
         };
         claim.unsettled = None;
-        let (lane, reference, at) = (claim.lane.clone(), claim.reference.clone(), claim.at);
+        let (lane, reference, at) = (claim.lane.clone(), claim.reference.clone(), claim.woken_at);
         self.tell_outcome(&lane, &settlement);
         for outcome in &settlement.legs {
             if outcome.state.is_final() {
@@ -214,12 +215,10 @@ impl Engine {
             }
             if let Some((from, to)) = &settlement.alias
                 && let Destination::Session { channel, .. } = lane.destination()
-                && self.learn_alias(channel, from, to)
             {
                 let channel = channel.clone();
-                let session = self.aliases.resolve(&channel, from);
-                let moved = Lane::new(Destination::Session { channel, session });
-                self.move_tracks(&lane, &moved);
+                self.learn_alias(&channel, from, to);
+                self.follow_alias(&channel, from);
             }
             self.touched.insert(lane);
         } else {

@@ -56,6 +56,8 @@ impl Engine {
             }
         }
         for RecentWake { channel, session, at, failed } in work.recent_wakes {
+            // Of a clock that was ahead then.
+            let at = at.min(now);
             let lane = Lane::new(Destination::Session { channel, session });
             match failed {
                 Some(reference) => self.failed.insert(lane.clone(), reference),
@@ -105,6 +107,7 @@ impl Engine {
             phase: Phase::Unknown,
             haunted: true,
             sent_at: open.at,
+            woken_at: open.at,
             seen_down: false,
             tries: 0,
             unsettled: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Command, Engine,
-    state::{Draft, Hold, Lane, OpenLeg, Timer},
+    state::{Draft, Hold, LONGEST_PAUSE, Lane, OpenLeg, Timer},
 };
 use crate::{
     backoff,
@@ -40,7 +40,7 @@ impl Engine {
             return;
         }
         let not_before = state.not_before;
-        let Some(due) = self.next_due(&lane) else {
+        let Some(due) = self.next_due(&lane, now) else {
             return;
         };
         let at = due.max(not_before).max(self.budget(&lane, now));
@@ -67,10 +67,10 @@ impl Engine {
     }
 
     /// When the first leg of a lane may be claimed; `None` when none may.
-    fn next_due(&self, lane: &Lane) -> Option<Timestamp> {
+    fn next_due(&self, lane: &Lane, now: Timestamp) -> Option<Timestamp> {
         let state = self.lanes.get(lane)?;
         let heads = state.tracks.iter().filter_map(|track| self.head(track));
-        heads.map(|open| open.leg.due_at).min()
+        heads.map(|open| due(open, now)).min()
     }
 
     /// The head of a track, when it is claimable: order within a track is never broken (law D4).
@@ -237,7 +237,7 @@ impl Engine {
                 continue;
             };
             let run = track.legs.values().take_while(|open| {
-                !open.bound && open.leg.state.is_claimable() && open.leg.due_at <= now
+                !open.bound && open.leg.state.is_claimable() && due(open, now) <= now
             });
             runs.push(run.collect());
         }
@@ -273,7 +273,7 @@ impl Engine {
             if let Some(state) = self.lanes.get_mut(&lane) {
                 state.hold = Hold::Free;
             }
-            if let Some(due) = self.next_due(&lane)
+            if let Some(due) = self.next_due(&lane, now)
                 && due > now
             {
                 self.set_timer(Timer::Lane(lane), due);
@@ -348,4 +348,10 @@ impl Engine {
             at: now,
         })
     }
+}
+
+/// When a leg may be claimed.
+fn due(open: &OpenLeg, now: Timestamp) -> Timestamp {
+    let at = open.leg.due_at;
+    if at > now.after(LONGEST_PAUSE) { now } else { at }
 }

@@ -26,13 +26,13 @@ impl Engine {
             return None;
         };
         let to = view.session.as_deref().filter(|to| to != session)?;
-        if !self.learn_alias(channel, session, to) {
+        // Also where another instance learnt it first, while something here was bound to the old name.
+        self.learn_alias(channel, session, to);
+        let (channel, session) = (channel.clone(), self.aliases.resolve(channel, session));
+        let moved = Lane::new(Destination::Session { channel, session });
+        if moved == *lane {
             return None;
         }
-        let moved = Lane::new(Destination::Session {
-            channel: channel.clone(),
-            session: self.aliases.resolve(channel, session),
-        });
         self.move_tracks(lane, &moved);
         Some(moved)
     }

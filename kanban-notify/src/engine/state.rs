@@ -50,6 +50,8 @@ pub(super) const FOREIGN_RETRY: Duration = Duration::from_millis(500);
 pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(300);
 /// A time further ahead than this is no time: milliseconds for seconds, or worse.
 pub(super) const NONSENSE: Duration = Duration::from_secs(366 * 86_400);
+/// No pause is longer: a later time in the ledger was written by a clock that was wrong.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(25 * 3_600);
 /// A step back of the clock that is worth following.
 pub(super) const CLOCK_STEP: Duration = Duration::from_secs(1);
 
@@ -351,6 +353,8 @@ pub(super) struct Claim {
     pub(super) haunted: bool,
     /// When it was sent last.
     pub(super) sent_at: Timestamp,
+    /// Its time among the wakes of its session, which follow the clock.
+    pub(super) woken_at: Timestamp,
     /// The server was seen down after the send: no turn from before is running any more.
     pub(super) seen_down: bool,
     /// Looks and resends so far while unknown.

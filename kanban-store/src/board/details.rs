@@ -100,8 +100,8 @@ fn ids(
 
 /// The rows of `table` whose `column` is `value`, with every column that the file has.
 ///
-/// The names come from the file and are quoted; the values are put together by SQLite, because their
-/// number is not known here.
+/// Read column by column, because their number is not known here; all from one snapshot. The names come
+/// from the file and are quoted.
 fn rows(
     connection: &mut SqliteConnection,
     table: &'static str,
@@ -111,33 +111,30 @@ fn rows(
     let found: Vec<One> =
         query::<(Any,)>("SELECT name FROM pragma_table_info(?)", &[Bind::Text(table)])
             .load(connection)?;
+    let mut all: Vec<Fields> = Vec::new();
     // A name with a question mark would be taken for a parameter; Hermes has none.
-    let names: Vec<String> = found
-        .into_iter()
-        .filter_map(|row| row.0.into_text())
-        .filter(|name| !name.contains('?'))
-        .collect();
-    let mut all = Vec::new();
-    if names.is_empty() {
-        return Ok(all);
-    }
-    let cells: Vec<String> = names
-        .iter()
-        .map(|name| {
-            let name = format!("\"{}\"", name.replace('"', "\"\""));
-            format!("CASE typeof({name}) WHEN 'blob' THEN NULL ELSE {name} END")
-        })
-        .collect();
-    let sql = format!(
-        "SELECT json_array({}) FROM {table} WHERE {column} = ? ORDER BY rowid",
-        cells.join(", ")
-    );
-    let packed: Vec<One> = query::<(Any,)>(&sql, &[Bind::Text(value)]).load(connection)?;
-    for row in packed {
-        let values = row.0.into_text().and_then(|text| serde_json::from_str(&text).ok());
-        if let Some(Value::Array(values)) = values {
-            all.push(names.iter().cloned().zip(values).collect());
+    for name in found.into_iter().filter_map(|row| row.0.into_text()) {
+        if name.contains('?') {
+            continue;
+        }
+        let quoted = name.replace('"', "\"\"");
+        let sql = format!("SELECT \"{quoted}\" FROM {table} WHERE {column} = ? ORDER BY rowid");
+        let cells: Vec<One> = query::<(Any,)>(&sql, &[Bind::Text(value)]).load(connection)?;
+        all.resize_with(all.len().max(cells.len()), Fields::new);
+        for (fields, cell) in all.iter_mut().zip(cells) {
+            fields.insert(name.clone(), json(cell.0));
         }
     }
     Ok(all)
+}
+
+fn json(cell: Cell) -> Value {
+    match cell {
+        Cell::Int(number) => number.into(),
+        Cell::Real(number) => {
+            serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number)
+        }
+        Cell::Text(text) => text.into(),
+        Cell::Null | Cell::BrokenText(_) | Cell::Blob(_) => Value::Null,
+    }
 }

@@ -97,6 +97,16 @@ impl Board {
         after: i64,
         limit: usize,
     ) -> Result<Vec<ListedEvent>, StoreError> {
+        self.events_to(task, after, limit).map(|(events, _)| events)
+    }
+
+    /// The same, and the id of the last one that was looked at, readable or not.
+    pub fn events_to(
+        &mut self,
+        task: Option<&str>,
+        after: i64,
+        limit: usize,
+    ) -> Result<(Vec<ListedEvent>, Option<i64>), StoreError> {
         let limit = Bind::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         self.list(|board| {
             let (text, binds) = match task {
@@ -122,7 +132,7 @@ impl Board {
                 Some(task) => (&board.texts.newest_of_task, vec![Bind::Text(task), limit]),
                 None => (&board.texts.newest, vec![limit]),
             };
-            let mut events = listed(&mut board.reader, text, &binds)?;
+            let (mut events, _) = listed(&mut board.reader, text, &binds)?;
             events.reverse();
             Ok(events)
         })
@@ -180,11 +190,12 @@ fn listed(
     connection: &mut SqliteConnection,
     sql: &str,
     binds: &[Bind<'_>],
-) -> QueryResult<Vec<ListedEvent>> {
+) -> QueryResult<(Vec<ListedEvent>, Option<i64>)> {
     let raw: Vec<RawEvent> = query::<EventColumns>(sql, binds).load(connection)?;
+    let last = raw.last().map(RawEvent::id);
     let mut spoilt = Vec::new();
     let readable = raw.into_iter().filter_map(|raw| raw.read(&mut spoilt));
-    Ok(readable
+    let events = readable
         .map(|event| ListedEvent {
             id: event.id,
             task: event.task,
@@ -193,7 +204,8 @@ fn listed(
             payload: event.payload,
             created_at: event.created_at,
         })
-        .collect())
+        .collect();
+    Ok((events, last))
 }
 
 #[derive(Queryable)]

@@ -43,11 +43,15 @@ fn everything_that_is_stored_of_a_task_is_told_whatever_its_type() {
          INSERT INTO task_runs (task_id, status, started_at, outcome)
              VALUES ('t_1', 'done', 7, 'crashed'), ('t_1', 'running', 8, NULL)",
     );
+    test.run(
+        "UPDATE tasks SET tenant = CAST(x'ff41' AS TEXT), max_retries = 9e999 WHERE id = 't_1'",
+    );
     let mut board = test.open();
     let seen = board.task_details("t_1").unwrap().unwrap();
     assert_eq!(seen.task["body"], json!("says \"hello\""));
     assert_eq!((&seen.task["priority"], &seen.task["result"]), (&json!(3), &json!(null)));
     assert_eq!(seen.task["odd \"name"], json!("2.5"), "as its column stores it");
+    assert_eq!((&seen.task["tenant"], &seen.task["max_retries"]), (&json!(null), &json!(null)));
     assert_eq!((seen.parents.len(), &seen.children[..]), (0, &["t_2".to_owned()][..]));
     assert_eq!(seen.comments.len(), 1);
     assert_eq!(seen.comments[0]["author"], json!("ada"));

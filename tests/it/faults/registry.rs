@@ -34,6 +34,8 @@ pub const KNOWN: [Known; 11] = [
         ("w8_a_leg_whose_end_was_not_recorded_is_not_forgotten", "the ledger refuses to note an end", "-", "noted later, not sent"),
         ("o1_what_a_hermes_that_was_started_serves_is_watched_and_not_sent", "a Hermes is started beside open deliveries", "-", "not sent while it serves, ours when it is gone"),
         ("d8_a_clock_that_is_set_back_does_not_stop_the_work", "the clock is set back a month", "-", "work goes on"),
+        ("w5_a_clock_that_is_set_back_silences_no_session", "the clock is set back a day after a wake", "-", "the session is woken as usual"),
+        ("d8_a_rest_in_the_ledger_of_a_clock_that_was_ahead_is_lifted", "the clock is set back a day while a server is down", "unreachable", "tried after its rest"),
         ("f4_a_clock_behind_the_newest_claim_is_not_believed", "the clock is behind our own last delivery", "-", "waits for --accept"),
         ("b2_an_event_with_a_wrong_time_spoils_itself_only", "an event in milliseconds, or of tomorrow", "-", "told as new, and reported"),
         ("s2_every_open_row_is_watched_in_its_turn", "more open rows than one pass watches", "-", "all watched within a few sweeps"),

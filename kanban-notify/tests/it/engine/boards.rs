@@ -6,6 +6,7 @@ use kanban_notify::{
     engine::Notice,
     history::SessionView,
     record::{Aged, AgedRows, Raise, RowOutcome},
+    verdict::Detail,
 };
 
 use super::*;
@@ -186,6 +187,37 @@ fn d8_a_clock_that_is_set_back_does_not_stop_the_work() {
     bench.commit();
     bench.at(seconds(61));
     assert!(bench.read().is_some(), "a commit, and nobody reads the board");
+}
+
+#[test]
+fn w5_a_clock_that_is_set_back_silences_no_session() {
+    let open = |event| work(vec![owed(1, session(), &[event])]);
+    let mut bench = Bench::new(Policy::default(), world(false, true), open(5));
+    bench.now = seconds(86_400);
+    bench.pass(Pass::default(), &[]);
+    bench.intended(1);
+    bench.sent(1, Verdict::Delivered(Default::default()));
+    bench.at(seconds(60));
+    bench.commit();
+    bench.at(seconds(61));
+    bench.pass(seen(vec![event(6)], vec![row(session(), Some(OURS))]), &[]);
+    bench.planned(vec![owed(1, session(), &[6])]);
+    assert!(bench.intent().is_some());
+}
+
+#[test]
+fn d8_a_rest_in_the_ledger_of_a_clock_that_was_ahead_is_lifted() {
+    let open = work(vec![owed(1, session(), &[5])]);
+    let mut bench = Bench::new(Policy::default(), world(false, true), open);
+    bench.now = seconds(86_400);
+    bench.pass(Pass::default(), &[]);
+    bench.intended(1);
+    bench.sent(1, Verdict::Unreachable { detail: Detail::new("refused") });
+    bench.at(seconds(60));
+    bench.at(seconds(120));
+    let lifted = bench.out.iter().position(|command| matches!(command, Command::Lift(_)));
+    let intended = bench.out.iter().position(|command| matches!(command, Command::Intend(_)));
+    assert!(lifted.is_some() && lifted < intended, "{:#?}", bench.out);
 }
 
 #[test]

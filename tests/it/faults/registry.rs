@@ -60,6 +60,9 @@ pub const KNOWN: [Known; 11] = [
         ("b7_a_board_of_garbage_leaves_the_others_alone", "a board of garbage", "-", "left as it is; the others are served"),
         ("b2_one_spoilt_row_spoils_no_other", "values of wrong types and broken JSON", "-", "the good row is told"),
         ("report_8_two_names_of_one_board_are_one_board", "a board under a second name", "-", "each told once"),
+        ("b6_boards_are_found_and_archived_while_we_run", "a board appears, is archived and comes back, twice", "-", "let go while it is archived; each told once"),
+        ("b6_a_board_under_another_name_is_the_same_board", "a board's folder is renamed and its cursors set back", "-", "what was told is not told again"),
+        ("f1_a_folder_that_was_made_anew_is_heard", "a board's folder is removed, or moved, and made anew", "-", "heard at once, not only looked for"),
         ("b6_another_file_under_the_same_name_begins_anew", "another file takes a board's place", "-", "each event of both files told once"),
     ]},
     Known { file: "tests/it/endings.rs", cites: "", entries: &[

@@ -15,9 +15,9 @@ use crate::{
     verdict::{Detail, Verdict},
 };
 
-/// First and longest rest of a channel that cannot be reached: what waits there goes soon after it is
-/// back.
-const UNREACHABLE_PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// First and longest rest of a channel that cannot be reached. Where its server's process can be seen,
+/// its start ends the rest.
+const UNREACHABLE_PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(450));
 
 impl Engine {
     /// Takes a place among the requests in flight (law D6); false when the lane has to wait.

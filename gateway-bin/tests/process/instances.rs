@@ -8,7 +8,7 @@ use kanban_store::board::RowKey;
 use crate::{
     process::{Process, output},
     support::{
-        cards::assert_sound,
+        cards::{assert_sound, connect},
         tally::assert_each_told_once,
         wait::{eventually, soon},
         world::World,
@@ -98,6 +98,42 @@ async fn d9_two_instances_share_a_board_and_one_dies_over_and_over() {
     second.terminate();
     assert!(second.ended().await.success());
     assert_eq!(world.receiver.wakes().len(), 100, "no request was repeated either");
+}
+
+/// No clock decides: who is suspended still holds what it has, and nobody sends that a second time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d9_what_a_suspended_instance_holds_waits_for_it_and_the_rest_goes_on() {
+    let world = world().await;
+    let mut first = Process::run(&world);
+    first.says("ready").await;
+    world.receiver.hold();
+    let mut asked = work(&world, 0, 4);
+    soon("it has four", world.receiver.until_running(4)).await;
+    // While the test has the write locks, nobody is stopped in a transaction: that would keep everybody
+    // out.
+    let locks = [&world.ledger(), world.cards.path()].map(|path| {
+        let mut lock = connect(path);
+        diesel::connection::SimpleConnection::batch_execute(&mut lock, "BEGIN IMMEDIATE").unwrap();
+        lock
+    });
+    first.signal("-STOP");
+    drop(locks);
+    world.receiver.release_all();
+    let mut second = Process::run(&world);
+    second.says("ready").await;
+    let others = work(&world, 4, 20);
+    for (row, event) in &others {
+        world.settled(row, *event).await;
+    }
+    assert_eq!(world.receiver.wakes().len(), 24, "what is held is not sent by another");
+    assert_eq!(world.operator().lanes().unwrap().len(), 4);
+    first.signal("-CONT");
+    asked.extend(others);
+    all_told_once(&world, &asked).await;
+    for mut process in [first, second] {
+        process.terminate();
+        assert!(process.ended().await.success());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -107,8 +107,13 @@ impl Process {
 
     /// SIGTERM.
     pub fn terminate(&self) {
+        self.signal("-TERM");
+    }
+
+    /// A signal by its option of `kill`.
+    pub fn signal(&self, signal: &str) {
         let pid = self.id().to_string();
-        let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(kill.success());
     }
 

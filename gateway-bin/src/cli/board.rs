@@ -8,7 +8,7 @@ use super::{
     exit,
     output::{field, print_json},
 };
-use crate::ops::{Context, boards, counted};
+use crate::ops::{Context, boards};
 
 pub(super) fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
@@ -42,7 +42,7 @@ pub(super) fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<Exit
             let tasks: Vec<String> =
                 shown.tasks.iter().map(|(status, count)| format!("{count} {status}")).collect();
             field("tasks", &if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") });
-            field("events", &counted(shown.newest_event, "event").replace(" event", " so far"));
+            field("newest event", &shown.newest_event.to_string());
             field(
                 "writable",
                 if shown.writable { "yes" } else { "no: nothing is delivered from it" },

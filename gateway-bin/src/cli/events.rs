@@ -4,7 +4,7 @@ use std::{process::ExitCode, thread, time::Duration};
 
 use super::{args::Events as Arguments, output::heard, table::table};
 use crate::ops::{
-    Context,
+    Context, Unusable,
     events::{EventLine, Events, Wanted},
 };
 
@@ -15,8 +15,13 @@ const TABLE: usize = 500;
 
 pub(super) fn events(arguments: Arguments, ctx: &Context) -> anyhow::Result<ExitCode> {
     let Arguments { board, task, after, limit, follow, json } = arguments;
+    let limited = limit.is_some();
     // Who follows wants what comes, and what was before only if it says so.
     let limit = limit.unwrap_or(if follow && after.is_none() { 0 } else { 100 });
+    if follow && after.is_some() && limited {
+        let text = "--follow goes on from --after without a limit: leave --limit out";
+        return Err(Unusable(text.to_owned()).into());
+    }
     let wanted = Wanted { task, after, limit };
     let mut events = Events::open(ctx, board.board.as_deref(), &wanted)?;
     if follow {

@@ -27,7 +27,7 @@ use clap::Parser as _;
 
 use crate::{
     config::{self, Env, Loaded},
-    ops::{Context, Failure, Unusable, demo, failure, serve},
+    ops::{Context, Failure, Unusable, boards, demo, failure, serve},
     telemetry,
 };
 use args::{Cli, Command, ConfigCommand};
@@ -147,7 +147,14 @@ fn context(file: Option<PathBuf>, env: Env, logs: bool) -> anyhow::Result<Contex
             eprintln!("warning: {warning}");
         }
     }
-    Ok(Context { config, env })
+    let ctx = Context { config, env };
+    if let Some(name) = boards::passed_over(&ctx).filter(|_| !logs) {
+        let name = output::tame(&name);
+        eprintln!(
+            "warning: HERMES_KANBAN_BOARD names `{name}`, which is no board; it is passed over"
+        );
+    }
+    Ok(ctx)
 }
 
 fn init(path: Option<PathBuf>, force: bool, env: &Env) -> anyhow::Result<ExitCode> {

@@ -38,8 +38,14 @@ pub(super) fn as_it_is(text: &str) -> bool {
 
 /// What a board or a receiver holds must not move the cursor of a terminal, or worse.
 pub(super) fn tame(text: &str) -> Cow<'_, str> {
-    let wild = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let wild = |c: char| is_wild(c) && c != '\n' && c != '\t';
     if text.contains(wild) { text.replace(wild, " ").into() } else { text.into() }
+}
+
+/// Characters that a terminal acts on, or that change the order of others.
+pub(super) fn is_wild(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Prints `value` as indented JSON.

@@ -12,8 +12,8 @@ use ratatui::{
 
 use super::output;
 
-/// No column is cut to less than this.
-const NARROWEST: usize = 8;
+/// No column is cut to less than this: an id stays whole.
+const NARROWEST: usize = 10;
 
 /// Prints rows in columns. On a terminal they fit its width, and states have a colour.
 pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) {
@@ -34,8 +34,8 @@ fn lines(
     width: Option<usize>,
     colour: bool,
 ) -> Vec<String> {
-    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
-    for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(char::is_control)) {
+    let mut head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+    for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(output::is_wild)) {
         *cell = shown(cell);
     }
     let mut widths: Vec<usize> = head.iter().map(|cell| wide(cell)).collect();
@@ -44,12 +44,25 @@ fn lines(
             *width = (*width).max(wide(cell));
         }
     }
-    if let Some(width) = width {
-        fit(&mut widths, width);
+    if let Some(room) = width {
+        // The first column names the row, the last one says what it is about: those between go first.
+        while widths.len() > 2 && least(&widths) > room {
+            let at = widths.len().saturating_sub(2);
+            widths.remove(at);
+            head.remove(at);
+            rows.iter_mut().filter(|row| row.len() > at).for_each(|row| drop(row.remove(at)));
+        }
+        fit(&mut widths, room);
     }
     let mut lines = vec![line(&head, &widths, colour, |text| text.bold().to_string())];
     lines.extend(rows.into_iter().map(|row| line(&row, &widths, colour, |text| painted(&text))));
     lines
+}
+
+/// The least room that these columns need.
+fn least(widths: &[usize]) -> usize {
+    let gaps = widths.len().saturating_sub(1).saturating_mul(2);
+    widths.iter().map(|width| (*width).min(NARROWEST)).sum::<usize>().saturating_add(gaps)
 }
 
 /// Takes room from the widest column until the line fits.
@@ -124,7 +137,7 @@ fn painted(text: &str) -> String {
 
 /// A cell as one line: what a board holds must not move the cursor of a terminal.
 pub(super) fn shown(cell: &str) -> String {
-    cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    cell.chars().map(|c| if output::is_wild(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -148,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_table_fits_the_terminal_and_says_where_something_is_missing() {
-        for room in [30, 40, 60] {
+        for room in [24, 30, 40, 60] {
             let lines = lines(&["ID", "STATUS", "TITLE"], rows(), Some(room), false);
             assert!(lines.iter().all(|line| wide(line) <= room), "{room}: {lines:#?}");
             assert!(room > 50 || lines[1].ends_with('…'));

@@ -180,11 +180,23 @@ fn show(shown: &Shown) -> ExitCode {
         ("claim ends", "claim_expires"),
         ("heartbeat", "last_heartbeat_at"),
         ("session", "session_id"),
-        ("blocked for", "block_kind"),
         ("last error", "last_failure_error"),
+        ("tenant", "tenant"),
+        ("branch", "branch_name"),
+        ("skills", "skills"),
+        ("time limit", "max_runtime_seconds"),
+        ("retries", "max_retries"),
+        ("key", "idempotency_key"),
     ] {
         field(name, &text(column));
     }
+    if ["blocked", "triage"].contains(&text("status").as_str()) {
+        field("blocked for", &text("block_kind"));
+    }
+    if text("goal_mode") == "1" {
+        field("goal", &format!("until it is reached, {} turns at most", text("goal_max_turns")));
+    }
+    field("workspace", format!("{} {}", text("workspace_kind"), text("workspace_path")).trim());
     field("waits for", &shown.parents.join(", "));
     field("needed by", &shown.children.join(", "));
     for (name, column) in [("body", "body"), ("result", "result")] {
@@ -194,13 +206,8 @@ fn show(shown: &Shown) -> ExitCode {
         }
     }
     for comment in &shown.comments {
-        let said = format!(
-            "{} {}: {}",
-            of(comment, "created_at"),
-            of(comment, "author"),
-            of(comment, "body")
-        );
-        field("comment", &said);
+        field("comment", &format!("{} {}", of(comment, "created_at"), of(comment, "author")));
+        of(comment, "body").lines().for_each(|line| field("", line));
     }
     if !shown.runs.is_empty() {
         say!("");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 
 use super::args::{Board, Json, span};
 use super::complete;
@@ -15,7 +15,7 @@ pub(super) enum TaskCommand {
     List {
         #[command(flatten)]
         board: Board,
-        /// With this status.
+        /// With this status: triage, todo, scheduled, ready, running, blocked, review, done, archived.
         #[arg(long)]
         status: Option<String>,
         /// Assigned to this profile.
@@ -174,7 +174,10 @@ pub(super) enum TaskCommand {
     /// Let it wait no more.
     Unlink(Link),
     /// Give a task to a profile.
-    #[command(group(ArgGroup::new("to").required(true).args(["profile", "nobody"])))]
+    #[command(
+        group(ArgGroup::new("to").required(true).args(["profile", "nobody"])),
+        override_usage = "kanban-gateway task assign [OPTIONS] <TASK> <PROFILE|--nobody>"
+    )]
     Assign {
         #[command(flatten)]
         which: Which,
@@ -265,13 +268,13 @@ pub(super) struct Create {
     /// A second task with the same key is the first one, unless that is archived.
     #[arg(long, value_name = "KEY")]
     pub(super) idempotency_key: Option<String>,
-    /// Somebody has to say first what is to be done.
+    /// Somebody has to say first what is to be done; Hermes' `specify` goes on from there.
     #[arg(long, conflicts_with = "blocked")]
     pub(super) triage: bool,
-    /// Somebody has to look at it first.
+    /// Begin as blocked, until somebody, or Hermes' next look at what may go on, lets it go.
     #[arg(long)]
     pub(super) blocked: bool,
-    /// Where it is worked on: `scratch`, `worktree`, `worktree:PATH` or `dir:PATH`.
+    /// Where it is worked on: `scratch`, `worktree`, `worktree:PATH` or `dir:/PATH`.
     #[arg(long, default_value = "scratch")]
     pub(super) workspace: String,
     /// The branch of a worktree.
@@ -280,26 +283,31 @@ pub(super) struct Create {
     /// Whose it is, where several share a board.
     #[arg(long)]
     pub(super) tenant: Option<String>,
-    /// How long an attempt may take, such as `2h`.
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    /// How long an attempt may take, such as `2h`; at least a second.
+    #[arg(long, value_name = "SPAN", value_parser = whole_span)]
     pub(super) max_runtime: Option<Duration>,
     /// So many failures in a row, and the dispatcher gives up.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_retries: Option<u32>,
     /// A skill that its worker loads; may be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(super) skill: Vec<String>,
     /// Go on until a judge finds the goal reached.
     #[arg(long)]
     pub(super) goal: bool,
     /// But for at most so many turns.
-    #[arg(long, value_name = "N", requires = "goal")]
+    #[arg(long, value_name = "N", requires = "goal", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) goal_max_turns: Option<u32>,
     /// Who makes it [default: HERMES_PROFILE, else `user`].
     #[arg(long)]
     pub(super) created_by: Option<String>,
     #[command(flatten)]
     pub(super) json: Json,
+}
+
+fn whole_span(text: &str) -> Result<Duration, String> {
+    let span = span(text)?;
+    if span.as_secs() < 1 { Err("it has to be a second at least".to_owned()) } else { Ok(span) }
 }
 
 /// What a blocked task lacks.

@@ -129,6 +129,15 @@ pub fn use_board(ctx: &Context, slug: &str) -> anyhow::Result<Option<String>> {
     })
 }
 
+/// What HERMES_KANBAN_BOARD names, if there is no such board: it is passed over then, as in Hermes.
+pub fn passed_over(ctx: &Context) -> Option<String> {
+    let env = ctx.variables();
+    let named = env("HERMES_KANBAN_BOARD").filter(|name| !name.trim().is_empty())?;
+    let known = discovery::parse_slug(&named)
+        .is_ok_and(|slug| Homes::find(&env).is_ok_and(|homes| homes.exists(&slug)));
+    (!known).then_some(named)
+}
+
 fn homes(ctx: &Context) -> anyhow::Result<Homes> {
     Ok(Homes::find(&ctx.variables())?)
 }

@@ -53,7 +53,9 @@ impl Context {
                 Err(error) => error.into(),
             })?;
         let board = Board::open(&found.path).map_err(|error| match error {
-            StoreError::BoardMissing { .. } if slug.is_none() => Missing(no_board(self)).into(),
+            StoreError::BoardMissing { .. } if slug.is_none() => {
+                Missing(no_current_board(self, &found.slug)).into()
+            }
             StoreError::BoardMissing { .. } => Missing(format!(
                 "{error}; make it with `kanban-gateway board create {}`, or see `kanban-gateway board list`",
                 found.slug
@@ -145,6 +147,21 @@ pub(crate) fn usage(error: StoreError) -> Result<anyhow::Error, StoreError> {
         | StoreError::Blank { .. }
         | StoreError::BadValue { .. } => Ok(Unusable(error.to_string()).into()),
         error => Err(error),
+    }
+}
+
+/// What to do where the board that is meant is not there, and others may be.
+fn no_current_board(ctx: &Context, slug: &str) -> String {
+    let boards = boards::list(ctx).unwrap_or_default();
+    let there: Vec<&str> =
+        boards.iter().filter(|board| board.present).map(|board| board.slug.as_str()).collect();
+    match there.as_slice() {
+        [] => no_board(ctx),
+        [first, ..] => format!(
+            "the current board is `{slug}`, which has no file yet; there is {}: name it with --board {first}, \
+             or make it the current one with `kanban-gateway board use {first}`",
+            there.join(", ")
+        ),
     }
 }
 

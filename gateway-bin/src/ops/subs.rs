@@ -91,6 +91,8 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
         bail!(Unusable(text.to_owned()));
     }
     let (found, mut board) = ctx.board(board)?;
+    let task = super::tasks::resolve(&mut board, &found.slug, &target.task)?;
+    let target = &Target { task, ..target.clone() };
     let same = rows(&mut board)?.into_iter().find(|row| {
         row.key.task == target.task
             && row.key.platform.trim().to_lowercase() == platform

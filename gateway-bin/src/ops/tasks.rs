@@ -2,7 +2,6 @@
 
 use std::{fs, os::unix::process::parent_id, time::Duration};
 
-use anyhow::anyhow;
 use kanban_store::{
     StoreError,
     board::{Board, Fields, FoundTask, TaskDetails},
@@ -84,7 +83,8 @@ pub(super) fn resolve(board: &mut Board, slug: &str, text: &str) -> anyhow::Resu
         FoundTask::Several(tasks) => {
             let more = if tasks.len() > 5 { " and others" } else { "" };
             let some: Vec<&str> = tasks.iter().take(5).map(String::as_str).collect();
-            Err(anyhow!("{text} may be {}{more}: write more of it", some.join(", ")))
+            let text = format!("{text} may be {}{more}: write more of it", some.join(", "));
+            Err(Unusable(text).into())
         }
     }
 }
@@ -112,10 +112,10 @@ pub fn workspace(text: &str) -> Result<(Workspace, Option<String>), Unusable> {
     let kind = match (kind.trim(), path) {
         ("scratch", None) => Workspace::Scratch,
         ("worktree", _) => Workspace::Worktree,
-        ("dir", Some(_)) => Workspace::Dir,
+        ("dir", Some(path)) if path.starts_with('/') => Workspace::Dir,
         _ => {
             let text = format!(
-                "`{text}` is no workspace: take `scratch`, `worktree`, `worktree:PATH` or `dir:PATH`"
+                "`{text}` is no workspace: take `scratch`, `worktree`, `worktree:PATH` or `dir:/PATH`"
             );
             return Err(Unusable(text));
         }
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(read("scratch"), Some((Workspace::Scratch, None)));
         assert_eq!(read("worktree"), Some((Workspace::Worktree, None)));
         assert_eq!(read("dir:/srv/a:b"), Some((Workspace::Dir, Some("/srv/a:b".to_owned()))));
-        for nonsense in ["dir", "dir:", "scratch:/x", "tmp", ""] {
+        for nonsense in ["dir", "dir:", "dir:rel/path", "scratch:/x", "tmp", ""] {
             assert_eq!(read(nonsense), None, "{nonsense}");
         }
     }

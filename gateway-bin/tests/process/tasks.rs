@@ -98,14 +98,17 @@ async fn mistakes_are_answered_with_what_to_do_next() {
     made(&world, &["Build more"]).await;
     printed(&world, &["task", "complete", &task], 0).await;
     for (arguments, code, next) in [
-        (&["task", "show", "t"][..], 1, "write more of it"),
+        (&["task", "show", "t"][..], 2, "write more of it"),
         (&["task", "show", "t_nothing"], 5, "task list --board default"),
         (&["task", "show", ""], 5, "task list"),
         (&["task", "claim", &task], 6, "it has to be ready"),
         (&["task", "claim", &task, "--ttl", "0s"], 2, "at least"),
         (&["task", "create", " "], 2, "title"),
         (&["task", "create", "x", "--parent", "t_nothing"], 5, "task list"),
-        (&["task", "create", "x", "--workspace", "nowhere"], 2, "dir:PATH"),
+        (&["task", "create", "x", "--workspace", "nowhere"], 2, "dir:/PATH"),
+        (&["task", "create", "x", "--max-runtime", "0s"], 2, "at least"),
+        (&["task", "create", "x", "--max-retries", "0"], 2, "max-retries"),
+        (&["events", "--follow", "--after", "1", "--limit", "1"], 2, "--limit"),
         (&["task", "complete", &task, "--metadata", "not json"], 2, "JSON"),
         (&["task", "review", &task], 6, "0.20"),
         (&["task", "assign", &task], 2, "--nobody"),
@@ -125,6 +128,9 @@ async fn mistakes_are_answered_with_what_to_do_next() {
     // The beginning of an id is enough where it leads to one task.
     let short = task.get(..7).unwrap();
     assert!(printed(&world, &["task", "show", short], 0).await.contains(&task));
+    assert!(printed(&world, &["events", "--task", short], 0).await.contains(&task));
+    printed(&world, &["sub", "add", short, "console", "room"], 0).await;
+    assert!(printed(&world, &["sub", "list"], 0).await.contains(&task));
 }
 
 #[tokio::test]
@@ -133,6 +139,9 @@ async fn boards_are_made_current_shown_and_put_away() {
     printed(&world, &["board", "create", "ops", "--name", "Operations"], 0).await;
     printed(&world, &["board", "use", "ops"], 0).await;
     let task = made(&world, &["On ops"]).await;
+    let mut typo = crate::process::command(&world, &["task", "list"]);
+    let said = typo.env("HERMES_KANBAN_BOARD", "opps").output().await.unwrap();
+    assert!(String::from_utf8(said.stderr).unwrap().contains("`opps`, which is no board"));
     let shown = json(&world, &["board", "show", "--json"]).await;
     assert_eq!(
         (&shown["slug"], &shown["name"], &shown["tasks"]["ready"], &shown["current"]),
@@ -158,7 +167,7 @@ async fn boards_are_made_current_shown_and_put_away() {
 #[tokio::test]
 async fn nothing_on_a_board_speaks_to_the_terminal() {
     let world = World::new().await;
-    let task = made(&world, &["Build \u{1b}]0;gone\u{7} it"]).await;
+    let task = made(&world, &["Build \u{1b}]0;gone\u{7} \u{202e}it"]).await;
     world.cards.sql(
         "UPDATE tasks SET claim_lock = 'a' || char(27) || ']0;gone' || char(7), status = 'running', \
          result = CAST(x'ff' AS TEXT); \
@@ -175,7 +184,7 @@ async fn nothing_on_a_board_speaks_to_the_terminal() {
         (&["events"], 0),
     ] {
         let said = printed(&world, arguments, code).await;
-        let wild = said.chars().find(|c| c.is_control() && *c != '\n');
+        let wild = said.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
         assert_eq!(wild, None, "{arguments:?}: {said:?}");
     }
 }

@@ -320,7 +320,7 @@ fn decide(
             let row = joined().filter(legs::id.eq(*id)).first::<Joined>(conn).optional()?;
             let outcome = match &row {
                 Some(row) => work(conn, row)?,
-                None => Err("there is no such leg"),
+                None => Err("there is no such delivery"),
             };
             Ok(decision(*id, outcome))
         })

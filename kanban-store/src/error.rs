@@ -91,13 +91,13 @@ pub enum StoreError {
         source: diesel::result::Error,
     },
     /// Others kept the write lock for longer than we wait.
-    #[error("the board's write lock was not free within {} ms", waited.as_millis())]
+    #[error("the board is busy: its write lock was not free within {} ms; try again", waited.as_millis())]
     BoardBusy {
         /// How long we waited.
         waited: std::time::Duration,
     },
     /// The board, its folder or its file system does not let us write.
-    #[error("the board {} is read-only", path.display())]
+    #[error("the board {} is read-only here: let this user write the file and its folder", path.display())]
     BoardReadOnly {
         /// The file.
         path: PathBuf,

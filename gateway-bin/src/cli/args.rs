@@ -38,6 +38,11 @@ pub(super) enum Command {
     Listen(Listen),
     /// How things stand. Exit code 0: healthy, 3: degraded, 4: nobody delivers.
     Status {
+        /// Instead, the whole story of this task: each event and what came of it, in order.
+        #[arg(long, value_name = "TASK", add = complete::tasks())]
+        why: Option<String>,
+        #[command(flatten)]
+        board: Board,
         #[command(flatten)]
         json: Json,
     },

@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde::Serialize;
 
 use super::{
-    args::{Command, DeadCommand, Json, LedgerCommand, SubCommand, TargetArgs},
+    args::{Board, Command, DeadCommand, Json, LedgerCommand, SubCommand, TargetArgs},
     exit,
     output::{self, print_json},
     table::table,
@@ -18,12 +18,23 @@ use crate::ops::{
     subs::{self, Target, Wanted},
     unix_now,
     watch::Watcher,
+    why,
 };
 
 /// Answers every command that needs only the configuration.
 pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Status { json } => output::status(&status::status(ctx), json.json),
+        Command::Status { why: Some(task), board, json } => {
+            let steps = why::why(ctx, board.board.as_deref(), &task)?;
+            list(json, &steps, &["AT", "DELIVERY", "WHAT"], |step| {
+                let delivery = step.delivery.map(|id| id.to_string()).unwrap_or_default();
+                vec![step.at.to_string(), delivery, step.what.clone()]
+            })
+        }
+        Command::Status { board: Board { board: Some(_) }, .. } => {
+            bail!(Unusable("--board goes with --why: `status` tells of every board".to_owned()))
+        }
+        Command::Status { json, .. } => output::status(&status::status(ctx), json.json),
         Command::Sub { command } => sub(command, ctx),
         Command::Board { command } => super::board::board(command, ctx),
         Command::Task { command } => super::task::task(command, ctx),

@@ -13,6 +13,7 @@ pub mod subs;
 pub mod tasks;
 pub mod time;
 pub mod watch;
+pub mod why;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -41,6 +41,7 @@ async fn every_field_is_documented() {
         ("sub list", &["sub", "list", "--json"]),
         ("dead list", &["dead", "list", "--json"]),
         ("dead show", &["dead", "show", &leg, "--json"]),
+        ("status --why", &["status", "--why", &task, "--json"]),
         ("config show", &["config", "show", "--json"]),
         ("ledger status", &["ledger", "status", "--json"]),
         ("replay", &["replay", "--task", &task, "--json"]),

@@ -50,6 +50,38 @@ async fn dropped_dead_letters_take_nothing_from_those_that_are_left() {
 }
 
 #[tokio::test]
+async fn the_story_of_a_task_goes_from_each_event_to_each_outcome() {
+    let world = World::new().await;
+    let (task, _) = world.cards.asked("Build the report", "sess-abc");
+    world.cards.subscribe(&task, "api_server", "..");
+    let event = world.cards.complete(&task, "done once");
+    let (other, _) = world.cards.asked("Another one", "sess-other");
+    world.cards.complete(&other, "done once");
+    printed(&world, &["once"], 0).await;
+    let story = json(&world, &["status", "--why", &task, "--json"]).await;
+    let steps: Vec<&str> =
+        story.as_array().unwrap().iter().map(|step| step["what"].as_str().unwrap()).collect();
+    let at = |wanted: &str| {
+        steps.iter().position(|what| what.contains(wanted)).unwrap_or_else(|| panic!("{steps:#?}"))
+    };
+    let told = [
+        format!("event {event}: completed"),
+        "wake to api_server sess-abc: planned".to_owned(),
+        "wake to api_server sess-abc: sent in request".to_owned(),
+        "wake to api_server sess-abc: answered: delivered".to_owned(),
+        "wake to api_server sess-abc: delivered".to_owned(),
+    ];
+    let order: Vec<usize> = told.iter().map(|wanted| at(wanted)).collect();
+    assert!(order.is_sorted(), "{steps:#?}");
+    at("wake to api_server ..: parked");
+    assert!(!steps.iter().any(|what| what.contains("sess-other")), "{steps:#?}");
+    let people = printed(&world, &["status", "--why", &task], 0).await;
+    assert!(people.contains("planned") && people.lines().count() == steps.len() + 1, "{people}");
+    printed(&world, &["status", "--why", "t_none"], 5).await;
+    printed(&world, &["status", "--board", "default"], 2).await;
+}
+
+#[tokio::test]
 async fn one_bad_board_takes_nothing_from_the_others() {
     let mut world = World::new().await;
     let nowhere = world.folder().join("nowhere").join("kanban.db");

@@ -54,6 +54,15 @@ impl Operator {
         self.read("listing the newest deliveries", |conn| latest::latest(conn, board, most))
     }
 
+    /// Every delivery for a task of a board, with its last request, in the order of planning.
+    pub fn of_task(&mut self, board: &str, task: &str) -> Result<Vec<DeadDetail>, StoreError> {
+        self.read("listing a task's deliveries", |conn| {
+            let ids = latest::of_task(conn, board, task)?;
+            let found: QueryResult<Vec<_>> = ids.iter().map(|id| dead::show(conn, *id)).collect();
+            Ok(found?.into_iter().flatten().collect())
+        })
+    }
+
     /// Everything about one leg, dead or not.
     pub fn dead_show(&mut self, leg: i64) -> Result<Option<DeadDetail>, StoreError> {
         self.read("reading a leg", |conn| dead::show(conn, leg))

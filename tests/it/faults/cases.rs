@@ -6,7 +6,7 @@ use gateway_adapters::receiver::RawAct::{self, Hold, ReadHead, ReadPart, ReadReq
 
 use super::{
     case::{Case, Outcome, Outcome::*, Place, parts::*},
-    certificate::{CERTIFICATE, PRIVATE_KEY},
+    certificate,
 };
 
 /// All cases. Redirects lead to `elsewhere`.
@@ -34,13 +34,14 @@ const fn after(millis: u64) -> Outcome {
 
 #[rustfmt::skip]
 fn connecting() -> Vec<Case> {
+    let (certificate, key) = certificate::made();
     let tls = |name, injected, acts| case(Place::Tls, name, injected, acts, "unreachable", Waits, "D7, D8");
     vec![
         case(Place::Nobody, "refused", "nobody listens at the port", vec![], "unreachable", Waits, "D3, D8, report_102"),
         case(Place::NoName, "no_such_host", "the host's name has no address", vec![], "unreachable", Waits, "D3, D7"),
         tls("tls_plain_answer", "the handshake is answered in plain HTTP", vec![write("HTTP/1.1 400 Bad Request\r\n\r\n")]),
         tls("tls_alert", "the handshake ends in a fatal alert", vec![RawAct::Write(b"\x15\x03\x03\x00\x02\x02\x28".to_vec())]),
-        tls("tls_untrusted", "a certificate that nobody signed", vec![Tls { certificate: CERTIFICATE, key: PRIVATE_KEY }]),
+        tls("tls_untrusted", "a certificate that nobody signed", vec![Tls { certificate, key }]),
         tls("tls_closed", "the connection is closed in the handshake", vec![]),
         tls("tls_reset", "the connection is reset in the handshake", vec![Reset]),
         silent(tls("tls_silence", "the handshake is never answered: time-out before a byte left", vec![Hold])),

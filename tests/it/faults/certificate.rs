@@ -1,25 +1,14 @@
-//! A certificate for tests that nobody signed, with its key: it opens nothing anywhere.
+//! A certificate for localhost that nobody signed, made anew for each run.
 
-/// The certificate, for localhost.
-pub const CERTIFICATE: &str = "\
------BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIUAngjnLBwSkIS7n1n3W1I4SgLbYwwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDA4NTYyMFoYDzIxMjYxMTA2
-MDg1NjIwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAAT/4v2BmYJCXK0PhMRUAbDt8L4HrWmBpp80G+N49xC3UuputdLAWtxs
-cdw+M3+AvGmZJFKn/y0pDSt3jnj6Chv6o28wbTAdBgNVHQ4EFgQUPzbnZGOnjGJa
-hneDM7Xbcvse7pEwHwYDVR0jBBgwFoAUPzbnZGOnjGJahneDM7Xbcvse7pEwDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSAAwRQIhAIAQk8zHCMSBwUUWAluCjTBHaUxpildCczRN3yVmQr3HAiAr
-iZe50eG3NvBC7Q0KzREHiMmBop1qa1DYatbvbVYUQA==
------END CERTIFICATE-----
-";
+use std::sync::LazyLock;
 
-/// Its private key.
-pub const PRIVATE_KEY: &str = "\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjJMzdGy3gPCONZfp
-NQoOL2WKetgblfwuNmXXq0PglUihRANCAAT/4v2BmYJCXK0PhMRUAbDt8L4HrWmB
-pp80G+N49xC3UuputdLAWtxscdw+M3+AvGmZJFKn/y0pDSt3jnj6Chv6
------END PRIVATE KEY-----
-";
+static MADE: LazyLock<(String, String)> = LazyLock::new(|| {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
+        .expect("a certificate");
+    (made.cert.pem(), made.signing_key.serialize_pem())
+});
+
+/// The certificate and its key, both as PEM.
+pub fn made() -> (&'static str, &'static str) {
+    (&MADE.0, &MADE.1)
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::{
     event::{Event, Kind, Task},
     facts,
-    ids::{EventId, LegId},
+    ids::EventId,
     leg::{Leg, LegKind, LegState},
     ownership::{self, Ownership, Why},
     policy::{Policy, World},
@@ -362,11 +362,6 @@ fn decide_server(basis: &Basis<'_>, row: &Row, copies: &[Subscription], decision
     let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
     let range = (copy.baseline, copy.seen);
     push_row(decision, row, profile, adopted, life, range, (Vec::new(), None));
-}
-
-/// The legs that a decision ends, for the engine to forget.
-pub fn closed(decision: &Decision) -> impl Iterator<Item = LegId> + '_ {
-    decision.plan.closes.iter().map(|(leg, _, _)| *leg)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    ids::{BoardId, ChannelName, Incarnation, SubscriptionId},
+    ids::{BoardId, ChannelName, Incarnation, LegId, SubscriptionId},
     leg::Tally,
     policy::Ability,
     record::Position,

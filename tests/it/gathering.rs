@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gateway_adapters::receiver::{ReceiverConfig, Script};
 use kanban_notify::driver::Ended;
-use kanban_store::ledger::operator::ReplayFilter;
+use kanban_store::{board::RowKey, ledger::operator::ReplayFilter};
 
 use crate::support::{
     cards::now,
@@ -13,9 +13,9 @@ use crate::support::{
     world::World,
 };
 
-#[tokio::test]
-async fn w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once() {
-    let world = World::new().await;
+/// Completes 29 tasks of one session while it is held by the wake for a first one; each is told once.
+/// Answers their rows in order, the first one's too.
+async fn thirty_while_held(world: &World) -> Vec<RowKey> {
     world.receiver.hold();
     let running = world.start();
     let (first, row) = world.cards.asked("Build the report", "sess-abc");
@@ -34,11 +34,18 @@ async fn w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_na
     let expected: Vec<_> =
         rows.iter().map(|(row, _)| ("sess-abc".into(), row.task.clone())).collect();
     assert_each_told_once(&world.receiver, &expected);
+    rows.into_iter().map(|(row, _)| row).collect()
+}
+
+#[tokio::test]
+async fn w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once() {
+    let world = World::new().await;
+    let rows = thirty_while_held(&world).await;
     let turns = world.receiver.turns("sess-abc");
     assert_eq!(turns, 2, "one for the first, one for the other 29");
     // Oldest first.
     let last = world.receiver.wakes().pop().unwrap();
-    let order: Vec<String> = rows.iter().skip(1).map(|(row, _)| row.task.clone()).collect();
+    let order: Vec<String> = rows.iter().skip(1).map(|row| row.task.clone()).collect();
     assert_eq!(tasks(&last.text()), order);
 }
 
@@ -46,24 +53,7 @@ async fn w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_na
 async fn w5_what_does_not_fit_a_turn_waits_for_the_next_one() {
     let mut world = World::new().await;
     world.set("wake.max_bytes", "2000");
-    world.receiver.hold();
-    let running = world.start();
-    let (first, row) = world.cards.asked("Build the report", "sess-abc");
-    let mut rows = vec![(row, world.cards.complete(&first, "done once"))];
-    world.next_wake().await;
-    for number in 0..29 {
-        let (task, row) = world.cards.asked(&format!("Build part {number}"), "sess-abc");
-        rows.push((row, world.cards.complete(&task, "done once")));
-    }
-    world.legs("planned", 29).await;
-    world.receiver.release_all();
-    for (row, event) in &rows {
-        world.settled(row, *event).await;
-    }
-    running.stop().await.unwrap();
-    let expected: Vec<_> =
-        rows.iter().map(|(row, _)| ("sess-abc".into(), row.task.clone())).collect();
-    assert_each_told_once(&world.receiver, &expected);
+    thirty_while_held(&world).await;
     let wakes = world.receiver.wakes();
     assert!((3..=12).contains(&wakes.len()), "{}", wakes.len());
     assert!(wakes.iter().all(|wake| wake.text().len() <= 2_000));

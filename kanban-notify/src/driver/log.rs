@@ -237,28 +237,22 @@ fn of_board(notice: &Notice, names: &Names) {
         ),
         Notice::Unserved { board, rows } => {
             for ((why, platform), count) in rows {
-                let (slug, id, reason) = (names.board(*board), board.0, why.text());
-                // Somebody waits for these, and nobody will tell him.
-                if matches!(why, Why::NoChannel | Why::NoServer) {
-                    let rows = count;
-                    warn!(
-                        board.slug = slug,
-                        board.id = id,
-                        platform,
-                        rows,
-                        reason,
-                        "rows not served"
-                    );
-                } else {
-                    let rows = count;
-                    info!(
-                        board.slug = slug,
-                        board.id = id,
-                        platform,
-                        rows,
-                        reason,
-                        "rows not served"
-                    );
+                macro_rules! tell {
+                    ($level:ident) => {
+                        $level!(
+                            board.slug = names.board(*board),
+                            board.id = board.0,
+                            platform,
+                            rows = count,
+                            reason = why.text(),
+                            "rows not served"
+                        )
+                    };
+                }
+                match why {
+                    // Somebody waits for these, and nobody will tell him.
+                    Why::NoChannel | Why::NoServer => tell!(warn),
+                    _ => tell!(info),
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     ids::{BoardId, EventId, LegId},
-    plan::{self, Decision},
+    plan::Decision,
     record::{Pass, Planned, RowChange, RowOutcome, Sweep},
     subscription::Life,
     time::Timestamp,
@@ -14,13 +14,16 @@ use crate::{
 
 impl Engine {
     pub(super) fn decided(&mut self, board: BoardId, pass: &Pass, decision: Decision) {
-        let closed: Vec<LegId> = plan::closed(&decision).collect();
         let Decision { mut plan, stamps, unserved, expired, .. } = decision;
         if expired > 0 {
             self.out.push(Command::Tell(Notice::Expired { board, events: expired }));
         }
+        if let Some(state) = self.boards.get_mut(&board) {
+            plan.closes.append(&mut state.closes);
+        }
+        let closing: Vec<LegId> = plan.closes.iter().map(|(leg, ..)| *leg).collect();
         // Not sent from now on, and not forgotten before the ledger knows that it ended.
-        for leg in &closed {
+        for leg in &closing {
             if let Some(open) = self.open_leg_mut(*leg) {
                 open.bound = true;
             }
@@ -51,8 +54,6 @@ impl Engine {
                 plan.subscriptions.push(confirm.clone());
             }
         }
-        plan.closes.append(&mut state.closes);
-        let closing = plan.closes.iter().map(|(leg, ..)| *leg).collect();
         let pending = Pending { position: pass.next.clone(), stamps, confirmed, closing };
         if plan.subscriptions.is_empty() && plan.closes.is_empty() {
             // Nothing of ours happened: the position is kept in memory, not worth a write.

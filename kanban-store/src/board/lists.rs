@@ -56,8 +56,6 @@ pub struct TaskFilter {
     pub limit: Option<usize>,
 }
 
-const TASKS: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
-     ORDER BY created_at, id";
 // As Hermes lists them: what is urgent first, then what has waited longest.
 const FILTERED: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
      WHERE status = coalesce(?, status) AND coalesce(assignee, '') = coalesce(?, assignee, '') AND \
@@ -65,11 +63,6 @@ const FILTERED: &str = "SELECT id, title, status, assignee, created_at FROM task
 const TASK: &str = "SELECT id, title, status, assignee, created_at FROM tasks WHERE id = ?";
 
 impl Board {
-    /// All tasks, oldest first; rows without a readable id are left out.
-    pub fn tasks(&mut self) -> Result<Vec<ListedTask>, StoreError> {
-        self.list(|board| tasks(&mut board.reader, TASKS, &[]))
-    }
-
     /// The tasks that a filter names, the most urgent first, then the oldest.
     pub fn list_tasks(&mut self, filter: &TaskFilter) -> Result<Vec<ListedTask>, StoreError> {
         let archived = filter.archived || filter.status.is_some();

@@ -10,7 +10,7 @@ mod reviews;
 use kanban_store::{
     StoreError,
     board::{
-        Board,
+        Board, TaskFilter,
         discovery::{Homes, discover},
     },
     write::{
@@ -147,7 +147,7 @@ fn a_task_is_made_and_completed_as_hermes_does_it() {
     let events = board.events(Some(&silent), 0, 10).unwrap();
     assert_eq!(events[1].run, None);
     assert_eq!(events[1].payload.as_deref(), Some(r#"{"result_len": 0, "summary": null}"#));
-    assert_eq!(board.tasks().unwrap().len(), 2);
+    assert_eq!(board.list_tasks(&TaskFilter::default()).unwrap().len(), 2);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a release says is on its board is what we read from the file.
 
-use kanban_store::board::{Board, PassQuery};
+use kanban_store::board::{Board, PassQuery, TaskFilter};
 use serde_json::{Value, json};
 
 use super::{Maker, Scene};
@@ -40,7 +40,7 @@ pub(super) async fn what_hermes_lists_is_what_we_read(maker: Maker) {
     }
 
     let mut tasks: Vec<Value> = board
-        .tasks()
+        .list_tasks(&TaskFilter { archived: true, ..TaskFilter::default() })
         .unwrap()
         .into_iter()
         .map(|task| json!([task.id, task.title, task.status, task.assignee, task.created_at]))

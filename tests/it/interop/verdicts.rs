@@ -20,6 +20,8 @@ async fn w7_a_failed_turn_is_tried_again_under_a_new_key_also_after_a_restart() 
     let Some(mut scene) = Scene::new(|home| home, |ours| ours).await else { return };
     scene.stub.rule(Rule::new(MARK).answer(Answer::Status(400)).times(1));
     scene.complete().await;
+    // Said once the outcome is in the ledger: before that a kill leaves it unknown.
+    scene.ours.logged("not delivered; will be tried again").await;
     scene.ours.logged("failed_turn").await;
     scene.ours.kill().await;
     scene.ours.start().await;
@@ -52,6 +54,8 @@ async fn w7_a_turn_without_an_answer_failed_and_one_out_of_budget_did_its_work()
     // The server says 502 `agent_incomplete`.
     scene.stub.rule(Rule::new("").answer(Answer::Truncated(String::new())));
     scene.complete().await;
+    // Said once the outcome is in the ledger: before that a kill leaves it unknown.
+    scene.ours.logged("not delivered; will be tried again").await;
     scene.ours.logged("failed_turn").await;
     scene.stub.forget_rules();
     scene.delivered().await;

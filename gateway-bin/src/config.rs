@@ -55,6 +55,8 @@ pub struct Config {
     pub give_up_after: Duration,
     /// How long a row is kept to which nothing happens; `None` for ever (law S3).
     pub retention: Option<Duration>,
+    /// How long outcomes are kept once their cursor is raised (law D10).
+    pub keep_outcomes: Duration,
     /// How many events a pass may expire without asking (law F4).
     pub expire_without_asking: usize,
     /// What to do with an outcome that stays unknown (law D7).
@@ -205,6 +207,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         max_age: reader.span("max_age", "1m", "10y"),
         give_up_after: reader.span("give_up_after", "1m", "10y"),
         retention: retention(reader.count("retention_days", 0..=3_650)),
+        keep_outcomes: reader.span("keep_outcomes", "1m", "10y"),
         expire_without_asking: reader.count("expire_without_asking", 0..=1_000_000),
         on_unknown: reader
             .choice("on_unknown", &[("resend", OnUnknown::Resend), ("park", OnUnknown::Park)])

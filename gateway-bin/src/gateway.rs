@@ -112,12 +112,18 @@ impl Gateway {
         let (stop, stopped) = oneshot::channel();
         let grace = parts.grace;
         let driver = parts.driver();
+        let tidy = Arc::clone(&supervisor.tidy);
         let driver = tokio::spawn(async move {
             let stopped = async {
                 // A handle that was dropped without a word stops the gateway too.
                 let _ = stopped.await;
             };
-            driver.run(parts.changes, until, stopped, grace).await
+            let ended = driver.run(parts.changes, until, stopped, grace).await;
+            if ended == Ended::Idle {
+                // Where only `once` ever runs, nobody else would.
+                tidy().await;
+            }
+            ended
         });
         let supervisor = tokio::spawn(supervisor.run(clock));
         Running { stop: Some(stop), driver, supervisor, boards }

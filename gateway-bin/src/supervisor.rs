@@ -23,8 +23,11 @@ use crate::{
 
 /// How often the world is looked at.
 const EVERY: Duration = Duration::from_secs(1);
-/// How many looks lie between two tidyings of the ledger.
-const TIDY_AFTER: u32 = 3_600;
+/// How many looks lie before the first tidying of the ledger: a gateway that never lives for an hour
+/// must not let it grow for ever.
+const FIRST_TIDY: u32 = 10;
+/// The most looks between two tidyings.
+const TIDY_AFTER: u64 = 3_600;
 
 /// A board by name and file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +78,7 @@ impl Supervisor {
     /// Looks once a second, for ever.
     pub(crate) async fn run(mut self, clock: Arc<dyn Clock>) {
         let mut seen = Generation::Unknown;
-        let mut looks = 0_u32;
+        let mut tidy_in = FIRST_TIDY;
         loop {
             clock.sleep_until(clock.now().after(EVERY)).await;
             let generation = wiring::generation(&self.generation);
@@ -87,11 +90,18 @@ impl Supervisor {
                 let error = format!("{:#}", anyhow::Error::from(error));
                 tracing::warn!(error, "boards cannot be looked for");
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(TIDY_AFTER) {
+            tidy_in = tidy_in.saturating_sub(1);
+            if tidy_in == 0 {
                 (self.tidy)().await;
+                tidy_in = self.tidy_after();
             }
         }
+    }
+
+    /// How many looks lie between two tidyings: an hour, or as long as outcomes are kept.
+    fn tidy_after(&self) -> u32 {
+        let looks = self.config.keep_outcomes.as_secs().clamp(1, TIDY_AFTER);
+        u32::try_from(looks).unwrap_or(u32::MAX)
     }
 
     /// How many boards are in service.

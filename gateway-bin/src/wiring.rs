@@ -37,9 +37,7 @@ use crate::{
     watch::FolderWatch,
 };
 
-/// How long outcomes are kept once their cursor is raised: for `dead`, `replay` and `status`.
-const KEEP_OUTCOMES: Duration = Duration::from_secs(30 * 86_400);
-/// How long the bytes of a claim are kept once it is over.
+/// How long the bytes of a claim are kept at most once it is over.
 const KEEP_BODIES: Duration = Duration::from_secs(86_400);
 
 /// The platforms that this build has a channel for.
@@ -120,6 +118,7 @@ pub(crate) fn join(
         channels: channels.clone(),
         clock,
     };
+    let keep = config.keep_outcomes;
     let identity =
         Identity::new(ledger.identity().id().to_owned(), ledger.identity().secret().to_vec());
     let changes = WatchedChanges { inner: changes, generation: Arc::clone(&generation) };
@@ -141,7 +140,7 @@ pub(crate) fn join(
         make: Box::new(move |hermes, generation| maker.world(hermes, generation, &channels)),
         generation,
         served: BTreeMap::new(),
-        tidy: tidy(ledger),
+        tidy: tidy(ledger, keep),
     };
     supervisor.discover().map_err(StartError::Boards)?;
     Ok((parts, supervisor))
@@ -180,11 +179,11 @@ impl crate::supervisor::BoardsInService for BoardSet {
 }
 
 /// Forgets what is long over, now and then (law D10).
-fn tidy(ledger: Arc<LedgerPort>) -> crate::supervisor::Tidy {
+fn tidy(ledger: Arc<LedgerPort>, keep: Duration) -> crate::supervisor::Tidy {
     Arc::new(move || {
         let ledger = Arc::clone(&ledger);
         Box::pin(async move {
-            if let Err(error) = ledger.prune(KEEP_OUTCOMES, KEEP_BODIES).await {
+            if let Err(error) = ledger.prune(keep, keep.min(KEEP_BODIES)).await {
                 let error = format!("{:#}", anyhow::Error::from(error));
                 tracing::warn!(error, "pruning the ledger failed");
             }

@@ -1,10 +1,16 @@
 //! Where a subscription begins and ends: history, rows that vanish, archived tasks (laws F3, S1 to S3, D10).
 
+use diesel::connection::SimpleConnection as _;
 use gateway_bin::Options;
 use kanban_notify::driver::Ended;
 use kanban_store::board::RowKey;
 
-use crate::support::{cards::now, push::Push, wait::eventually, world::World};
+use crate::support::{
+    cards::{connect, now},
+    push::Push,
+    wait::eventually,
+    world::World,
+};
 
 const DAY: i64 = 86_400;
 
@@ -166,6 +172,34 @@ async fn d10_a_lost_ledger_repeats_nothing() {
     world.settled(&row, event).await;
     running.stop().await.unwrap();
     assert_eq!(world.receiver.wakes().len(), 6);
+}
+
+#[tokio::test]
+async fn d10_a_gateway_that_only_ever_runs_once_forgets_what_is_long_over() {
+    let mut world = World::new().await;
+    world.set("keep_outcomes", "2d");
+    for number in 0..3 {
+        let (task, _) = world.cards.asked("Build the report", &format!("sess-{number}"));
+        world.cards.complete(&task, "done once");
+    }
+    let once = || world.gateway(Options::default()).start_once().ended();
+    assert_eq!(once().await.unwrap(), Ended::Idle);
+    let age = |days: i64| {
+        let age = days * DAY * 1_000_000;
+        connect(&world.ledger())
+            .batch_execute(&format!(
+                "UPDATE legs SET planned_at = planned_at - {age}, updated_at = updated_at - {age};
+                 UPDATE claims SET intended_at = intended_at - {age}"
+            ))
+            .unwrap();
+    };
+    for (days, kept) in [(1, 3), (2, 0)] {
+        age(days);
+        assert_eq!(once().await.unwrap(), Ended::Idle);
+        let counts = world.operator().counts().unwrap();
+        assert_eq!(counts.legs.values().sum::<i64>(), kept, "{counts:?}");
+    }
+    assert_eq!(world.receiver.wakes().len(), 3);
 }
 
 /// Tasks that were completed ten days ago and that a session still waits for.

@@ -86,6 +86,8 @@ pub(super) const KEYS: &[Key] = &[
         "What could not be delivered for so long goes to the dead letters. 1m to 10y."),
     key("retention_days", Shape::Count, "30",
         "A subscription of ours goes when its task is done or blocked and nothing happened for so many days;\n0 keeps it for ever. 0 to 3650."),
+    key("keep_outcomes", Shape::Span, r#""30d""#,
+        "How long the ledger keeps what was delivered or ended otherwise, for `status`, `dead` and `replay`.\nDead letters stay until somebody decides on them. 1m to 10y."),
     key("expire_without_asking", Shape::Count, "100",
         "A pass that would expire more events than this waits for `run --accept`. 0 to 1000000."),
     key("on_unknown", Shape::Text, r#""resend""#,

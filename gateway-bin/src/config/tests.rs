@@ -111,6 +111,7 @@ fn every_key_has_an_effect() {
         max_age = "1d"
         give_up_after = "2h"
         retention_days = 9
+        keep_outcomes = "12h"
         expire_without_asking = 7
         on_unknown = "park"
         poll = "500ms"
@@ -179,6 +180,7 @@ fn every_key_has_an_effect() {
     assert_eq!(config.hermes_home, place.home("h"));
     assert_eq!(config.boards, [folder.join("b/kanban.db"), "/abs/kanban.db".into()]);
     assert_eq!(config.ledger, folder.join("l.db"));
+    assert_eq!(config.keep_outcomes, secs(12 * 3_600));
     assert_eq!(config.poll, Duration::from_millis(500));
     assert_eq!(config.grace, secs(60));
     assert_eq!(config.alongside, BTreeSet::from(["discord".to_owned()]));

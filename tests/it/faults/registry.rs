@@ -73,6 +73,7 @@ pub const KNOWN: [Known; 11] = [
         ("s3_the_row_of_an_archived_task_goes_when_its_last_event_is_settled", "a task is archived with an event under way", "-", "told, then the row goes"),
         ("o3_an_adopted_row_that_vanishes_with_something_owed_is_delivered_all_the_same", "an adopted row vanishes with something owed", "-", "delivered from the copy"),
         ("d10_a_lost_ledger_repeats_nothing", "the ledger is deleted", "-", "nothing is repeated, new events are told"),
+        ("d10_a_gateway_that_only_ever_runs_once_forgets_what_is_long_over", "only `once` ever runs", "-", "outcomes older than keep_outcomes go"),
         ("f4_what_is_too_old_is_listed_and_can_be_sent_by_hand", "events older than max_age", "-", "expired, listed, sent on request"),
         ("f4_a_mass_expiry_waits_for_the_operator", "more would expire than is done unasked", "-", "waits for --accept; another board goes on"),
     ]},

@@ -15,7 +15,7 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 13] = [
+pub const KNOWN: [Known; 14] = [
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -81,6 +81,9 @@ pub const KNOWN: [Known; 13] = [
         ("d10_a_lost_ledger_repeats_nothing", "the ledger is deleted", "-", "nothing is repeated, new events are told"),
         ("f4_what_is_too_old_is_listed_and_can_be_sent_by_hand", "events older than max_age", "-", "expired, listed, sent on request"),
         ("f4_a_mass_expiry_waits_for_the_operator", "more would expire than is done unasked", "-", "waits for --accept; another board goes on"),
+    ]},
+    Known { file: "tests/it/faults/read_only.rs", cites: "", entries: &[
+        ("b7_report_62_a_read_only_board_is_told_once_tried_less_and_less_and_left_as_it_is", "a board's file and folder are read-only for a while", "-", "one warning, degraded, not written; told once it can be"),
     ]},
     Known { file: "tests/it/faults/reports.rs", cites: "", entries: &[
         ("report_5_a_task_that_is_blocked_a_second_time_is_told_a_second_time", "blocked, unblocked, blocked", "-", "told twice; the row stays"),

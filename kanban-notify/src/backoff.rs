@@ -18,11 +18,36 @@ pub fn pause(
     hint.map_or(spread, |hint| spread.max(hint))
 }
 
-/// `span` times a factor from 0.75 to 1.25 that `random` chooses.
+/// After how many failures in a row a pause can be so long: where only the pause outlived a restart, the
+/// next one goes on from it.
+pub fn failures((first, longest): (Duration, Duration), pause: Duration) -> u32 {
+    let mut failures = 1;
+    let mut plain = first.max(Duration::from_millis(1));
+    // The spread makes a pause longer by a quarter at the most.
+    while plain < longest && plain.saturating_add(plain / 4) < pause {
+        plain = plain.saturating_mul(2);
+        failures += 1;
+    }
+    failures
+}
+
+/// A seed for whatever has a name: FNV-1a, the same in each run, which the standard hasher does not
+/// promise.
+pub fn seed(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// `span` times a factor from 0.75 to 1.25 that `random` chooses, in steps so small that no two of some
+/// thousand destinations are likely to meet.
 fn spread(span: Duration, random: u64) -> Duration {
+    const STEPS: u32 = 1_000_000;
     let quarter = span / 4;
-    let steps = u32::try_from(random % 1_001).unwrap_or(0);
-    span.saturating_sub(quarter).saturating_add(quarter.saturating_mul(2) / 1_000 * steps)
+    let steps = u32::try_from(random % u64::from(STEPS + 1)).unwrap_or(0);
+    let more = quarter.saturating_mul(2).as_nanos().saturating_mul(u128::from(steps));
+    let more = u64::try_from(more / u128::from(STEPS)).unwrap_or(u64::MAX);
+    span.saturating_sub(quarter).saturating_add(Duration::from_nanos(more))
 }
 
 /// SplitMix64's finaliser: every input bit reaches every output bit.
@@ -55,7 +80,21 @@ mod tests {
         // Field report 124: failures at one moment must come back spread by at least 15 %.
         assert!(pauses[99].as_secs_f64() / pauses[0].as_secs_f64() > 1.4);
         pauses.dedup();
-        assert!(pauses.len() > 80);
+        assert_eq!(pauses.len(), 100);
+    }
+
+    #[test]
+    fn a_pause_tells_how_many_failures_led_to_it() {
+        for made in 1..=10 {
+            for seed in 0..100 {
+                let whole = pause(BOUNDS, made, seed, None);
+                assert!((made - 1..=made).contains(&failures(BOUNDS, whole)), "{made}: {whole:?}");
+                assert!(failures(BOUNDS, whole / 2) + 2 >= made, "half of {whole:?}");
+            }
+        }
+        assert_eq!(failures(BOUNDS, Duration::ZERO), 1);
+        assert_eq!(failures(BOUNDS, Duration::MAX), 10);
+        assert_eq!(failures((Duration::ZERO, Duration::MAX), Duration::MAX), 75);
     }
 
     proptest! {

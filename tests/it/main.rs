@@ -7,6 +7,7 @@ mod endings;
 mod faults;
 mod gathering;
 mod interop;
+mod neighbours;
 mod ownership;
 mod pings;
 mod support;

@@ -156,20 +156,26 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
                 "delivered"
             );
         }
-        Notice::Postponed { claim, lane, verdict, until, detail } => {
+        Notice::Postponed { claim, lane, verdict, until, detail, again } => {
             let ClaimName { boards, tasks, events } = names.claim(*claim);
-            warn!(
-                board.slug = boards,
-                task.id = tasks,
-                event.id = events,
-                claim.id = claim.0,
-                lane,
-                verdict,
-                due_at = until.secs(),
-                error = detail.as_str(),
-                "not delivered; will be tried again"
-            );
+            macro_rules! tell {
+                ($level:ident) => {
+                    $level!(
+                        board.slug = boards,
+                        task.id = tasks,
+                        event.id = events,
+                        claim.id = claim.0,
+                        lane,
+                        verdict,
+                        due_at = until.secs(),
+                        error = detail.as_str(),
+                        "not delivered; will be tried again"
+                    )
+                };
+            }
+            if *again { tell!(debug) } else { tell!(warn) }
         }
+        Notice::Recovered { lane } => info!(lane, "destination works again"),
         Notice::Unknown { claim, lane, detail } => {
             let ClaimName { boards, tasks, events } = names.claim(*claim);
             warn!(

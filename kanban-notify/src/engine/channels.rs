@@ -1,11 +1,12 @@
-//! Channels: places among the requests in flight, pauses, probes (laws D6, D8).
+//! Channels: how much they can take, pauses, probes (laws D6, D8).
 
 use std::time::Duration;
 
 use super::{
     Command, Engine, Notice,
     outcome::PROBE_PACE,
-    state::{ChannelState, Lane, Timer},
+    places::ChannelState,
+    state::{Phase, Timer},
 };
 use crate::{
     backoff,
@@ -20,49 +21,6 @@ use crate::{
 const UNREACHABLE_PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(450));
 
 impl Engine {
-    /// Takes a place among the requests in flight (law D6); false when the lane has to wait.
-    pub(super) fn take_slot(&mut self, lane: &Lane, now: Timestamp) -> bool {
-        let total = self.in_flight();
-        let all_full = total >= self.policy.concurrency_total;
-        let limit = self.policy.concurrency;
-        let channel =
-            self.channels.entry(lane.channel().clone()).or_insert_with(|| ChannelState::new(limit));
-        if let Some(pause) = &channel.pause {
-            let until = pause.until;
-            if until > now || pause.credential {
-                channel.waiting.insert(lane.clone());
-                let name = lane.channel().clone();
-                if !channel.probing {
-                    self.set_timer(Timer::Channel(name), until);
-                }
-                return false;
-            }
-            channel.pause = None;
-        }
-        if all_full || channel.room() == 0 {
-            channel.waiting.insert(lane.clone());
-            return false;
-        }
-        channel.in_flight = channel.in_flight.saturating_add(1);
-        true
-    }
-
-    /// Gives the place back and lets the next lanes go on.
-    pub(super) fn release_slot(&mut self, name: &ChannelName) {
-        if let Some(channel) = self.channels.get_mut(name) {
-            channel.in_flight = channel.in_flight.saturating_sub(1);
-        }
-        // The total may have been what kept others waiting: each channel lets as many go as have room.
-        for channel in self.channels.values_mut() {
-            for _ in 0..channel.room() {
-                let Some(lane) = channel.waiting.pop_first() else {
-                    break;
-                };
-                self.touched.insert(lane);
-            }
-        }
-    }
-
     /// Concurrency follows what the receiver can take (law D6).
     pub(super) fn adapt(&mut self, name: &ChannelName, verdict: &Verdict) {
         let most = self.policy.concurrency.max(1);
@@ -82,6 +40,9 @@ impl Engine {
 
     /// Nobody was there. Attempts that were under way at the same time count once.
     fn missed_channel(&mut self, name: &ChannelName) {
+        for claim in self.claims.values_mut().filter(|claim| claim.lane.channel() == name) {
+            claim.seen_down |= matches!(claim.phase, Phase::Unknown | Phase::Looking);
+        }
         if let Some(channel) = self.channels.get_mut(name)
             && channel.pause.is_none()
         {
@@ -102,7 +63,18 @@ impl Engine {
     /// How long a channel rests that could not be reached (law D8): nothing that waits is charged for it.
     pub(super) fn unreachable_until(&self, name: &ChannelName, now: Timestamp) -> Timestamp {
         let missed = self.channels.get(name).map_or(1, |channel| channel.unreachable.max(1));
-        now.after(backoff::pause(UNREACHABLE_PACE, missed, u64::from(missed), None))
+        now.after(backoff::pause(UNREACHABLE_PACE, missed, backoff::seed(name.as_str()), None))
+    }
+
+    /// A channel rested when this process was started: it is tried at once, by one at a time, and if
+    /// nobody is there its rests go on as long as they had become.
+    pub(super) fn rested_before(&mut self, pause: Pause, now: Timestamp) {
+        let channel = self.channel_mut(&pause.channel);
+        channel.unreachable = backoff::failures(UNREACHABLE_PACE, pause.until.since(now));
+        channel.told = true;
+        self.out.push(Command::Lift(pause.channel.clone()));
+        let Pause { channel, until, reason, credential } = pause;
+        self.out.push(Command::Tell(Notice::Paused { channel, until, reason, credential }));
     }
 
     /// A look found nobody there.
@@ -117,14 +89,13 @@ impl Engine {
 
     /// Stops using a channel for a while (law D8).
     pub(super) fn pause(&mut self, pause: Pause) {
-        let limit = self.policy.concurrency;
         let name = pause.channel.clone();
-        let channel = self.channels.entry(name.clone()).or_insert_with(|| ChannelState::new(limit));
+        let channel = self.channel_mut(&name);
         let (until, reason, credential) = (pause.until, pause.reason.clone(), pause.credential);
         let longer = channel.pause.as_ref().is_none_or(|old| old.until < until);
         if longer {
             channel.pause = Some(pause);
-            let first = credential || channel.unreachable <= 1;
+            let first = !std::mem::replace(&mut channel.told, true) || credential;
             self.set_timer(Timer::Channel(name.clone()), until);
             if first {
                 let notice = Notice::Paused { channel: name, until, reason, credential };
@@ -186,7 +157,7 @@ impl Engine {
             return;
         }
         channel.failed_probes = channel.failed_probes.saturating_add(1);
-        let seed = u64::from(channel.failed_probes);
+        let seed = backoff::seed(name.as_str());
         let until = now.after(backoff::pause(PROBE_PACE, channel.failed_probes, seed, None));
         if let Some(pause) = &mut channel.pause {
             pause.until = until;
@@ -198,9 +169,8 @@ impl Engine {
     fn resume(&mut self, name: &ChannelName) {
         if let Some(channel) = self.channels.get_mut(name) {
             channel.pause = None;
-            self.touched.append(&mut channel.waiting);
             // Where nobody was there, somebody has to answer first.
-            if channel.unreachable == 0 {
+            if channel.unreachable == 0 && std::mem::take(&mut channel.told) {
                 self.out.push(Command::Tell(Notice::Resumed { channel: name.clone() }));
             }
         }

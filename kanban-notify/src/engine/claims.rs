@@ -73,7 +73,7 @@ impl Engine {
             state.hold = Hold::Free;
             state.not_before = state.not_before.max(at);
         }
-        self.release_slot(lane.channel());
+        self.release_place(lane.channel());
         self.touched.insert(lane.clone());
     }
 
@@ -102,6 +102,7 @@ impl Engine {
             woken_at: intent.at,
             seen_down: false,
             tries: 0,
+            misses: 0,
             unsettled: None,
         };
         self.claims.insert(id, claim);
@@ -130,7 +131,7 @@ impl Engine {
             // From this moment on: others wait for a place already.
             self.pause(pause);
         }
-        self.release_slot(lane.channel());
+        self.release_place(lane.channel());
         self.settle(id, settlement);
     }
 
@@ -187,7 +188,14 @@ impl Engine {
                 self.touch_leg(outcome.leg);
             }
         }
-        let soft = self.lanes.get_mut(&lane).map(|state| &mut state.soft);
+        let lane_state = self.lanes.get_mut(&lane);
+        let soft = lane_state.map(|state| {
+            if settlement.verdict != "unreachable" {
+                // It had its turn.
+                state.round = None;
+            }
+            &mut state.soft
+        });
         if settlement.over
             && matches!(settlement.verdict, "busy" | "unreachable")
             && let Some(wakes) = self.wakes.get_mut(&lane)
@@ -222,12 +230,24 @@ impl Engine {
             }
             self.touched.insert(lane);
         } else {
-            self.unknown_since(id, now);
+            self.unknown_since(id, settlement.pause.is_some(), now);
         }
     }
 
+    /// A fault that lasts is told when it begins and when it ends; a channel that cannot be used tells of
+    /// itself.
     fn tell_outcome(&mut self, lane: &Lane, settlement: &Settlement) {
+        let was_failing = match (self.lanes.get_mut(lane), settlement.verdict) {
+            (Some(state), "delivered") => std::mem::take(&mut state.failing),
+            (Some(state), "busy" | "retryable" | "failed_turn" | "unknown") => {
+                std::mem::replace(&mut state.failing, true)
+            }
+            _ => false,
+        };
         let (claim, lane, detail) = (settlement.claim, lane.name(), settlement.detail.clone());
+        if was_failing && settlement.verdict == "delivered" {
+            self.out.push(Command::Tell(Notice::Recovered { lane: lane.clone() }));
+        }
         let parked = settlement.legs.iter().filter(|leg| leg.state == LegState::Parked);
         for leg in parked {
             let notice = Notice::Parked { leg: leg.leg, reason: leg.reason.clone() };
@@ -239,7 +259,8 @@ impl Engine {
         } else if !settlement.over {
             Notice::Unknown { claim, lane, detail }
         } else if let Some(until) = later.map(|leg| leg.due_at).max() {
-            Notice::Postponed { claim, lane, verdict: settlement.verdict, until, detail }
+            let (verdict, again) = (settlement.verdict, was_failing);
+            Notice::Postponed { claim, lane, verdict, until, detail, again }
         } else {
             return;
         };

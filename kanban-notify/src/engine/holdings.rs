@@ -3,15 +3,17 @@
 use std::{
     collections::{BTreeSet, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
 use super::{
-    Command, Engine,
-    state::{Claim, Hold, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
+    Engine,
+    state::{Claim, Hold, LONGEST_PAUSE, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
 };
 use crate::{
+    backoff,
     ids::{BoardId, LegId, SubscriptionId},
-    leg::{Leg, LegKind},
+    leg::{Leg, LegKind, LegState},
     message::{Destination, Parcel},
     ownership,
     record::{Facts, OpenClaim, Owed, OwedLeg, RecentWake, Work},
@@ -50,7 +52,7 @@ impl Engine {
         for pause in work.pauses {
             if first && !pause.credential {
                 // Nobody was there when somebody else looked; that is tried anew at a start.
-                self.out.push(Command::Lift(pause.channel));
+                self.rested_before(pause, now);
             } else {
                 self.pause(pause);
             }
@@ -110,6 +112,9 @@ impl Engine {
             woken_at: open.at,
             seen_down: false,
             tries: 0,
+            // Where it waited for long already, the looks do not begin anew.
+            misses: backoff::failures(self.unknown_pace(), now.since(open.at) / 2)
+                .saturating_sub(1),
             unsettled: None,
         };
         self.claims.insert(open.id, claim);
@@ -148,6 +153,10 @@ impl Engine {
             return;
         };
         let (kind, event, leg_id) = (leg.kind, leg.event, leg.id);
+        let retrying = leg.state == LegState::Retrying;
+        let tried = leg.tally.failures > 0 || leg.tally.failed_turns > 0;
+        let rest = leg.due_at.since(self.last_seen);
+        let rest = (rest > Duration::ZERO && rest < LONGEST_PAUSE).then_some(rest);
         let track = self
             .tracks
             .entry((id, kind))
@@ -155,8 +164,14 @@ impl Engine {
         let lane = track.lane.clone();
         track.legs.insert(event, OpenLeg { leg, facts: Arc::new(facts), bound: false });
         self.legs.insert(leg_id, (id, kind, event));
+        let pace = self.policy.backoff;
         let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
         state.tracks.insert((id, kind));
+        state.failing |= retrying && tried;
+        if retrying && !tried {
+            // Busy is counted here only: how far that was shows in the rest under way (law D8).
+            state.soft = state.soft.max(rest.map_or(0, |rest| backoff::failures(pace, rest)));
+        }
         self.touched.insert(lane);
     }
 

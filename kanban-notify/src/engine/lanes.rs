@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     Command, Engine,
+    places::Oldest,
     state::{Draft, Hold, LONGEST_PAUSE, Lane, OpenLeg, Timer},
 };
 use crate::{
@@ -29,31 +30,20 @@ const FAILED_LOOKS: u32 = 3;
 impl Engine {
     /// Lets a lane go on, as far as it can now.
     pub(super) fn try_lane(&mut self, lane: Lane, now: Timestamp) {
-        let Some(state) = self.lanes.get(&lane) else {
-            return;
-        };
-        if self.stopping || state.hold != Hold::Free {
-            return;
+        if let Some(oldest) = self.ready(&lane, now) {
+            self.line_up_lane(lane, oldest);
         }
-        if state.tracks.is_empty() {
-            self.lanes.remove(&lane);
-            return;
-        }
-        let not_before = state.not_before;
-        let Some(due) = self.next_due(&lane, now) else {
-            return;
-        };
-        let at = due.max(not_before).max(self.budget(&lane, now));
-        if at > now {
-            self.set_timer(Timer::Lane(lane), at);
-            return;
-        }
+    }
+
+    /// A place is there for a lane: it takes it, if it still has something to send.
+    pub(super) fn go(&mut self, lane: Lane, now: Timestamp) {
         let Some(ability) = self.world.channels.get(lane.channel()).copied() else {
             return;
         };
-        if !self.take_slot(&lane, now) {
+        if self.ready(&lane, now).is_none() {
             return;
         }
+        self.take_place(lane.channel());
         if lane.is_session() && ability.readable {
             let Some(state) = self.lanes.get_mut(&lane) else {
                 return;
@@ -66,11 +56,36 @@ impl Engine {
         }
     }
 
+    /// The oldest event that a lane may send now; `None` when there is none, or not yet.
+    fn ready(&mut self, lane: &Lane, now: Timestamp) -> Option<Oldest> {
+        let state = self.lanes.get(lane)?;
+        if self.stopping || state.hold != Hold::Free {
+            return None;
+        }
+        if state.tracks.is_empty() {
+            self.lanes.remove(lane);
+            return None;
+        }
+        let not_before = state.not_before;
+        let due = self.next_due(lane, now)?;
+        let at = due.max(not_before).max(self.budget(lane, now));
+        if at > now {
+            self.set_timer(Timer::Lane(lane.clone()), at);
+            return None;
+        }
+        self.world.channels.get(lane.channel())?;
+        let heads = self.lanes.get(lane)?.tracks.iter().filter_map(|track| self.head(track));
+        heads
+            .filter(|open| due_at(open, now) <= now)
+            .map(|open| (open.facts.at, open.leg.event))
+            .min()
+    }
+
     /// When the first leg of a lane may be claimed; `None` when none may.
     fn next_due(&self, lane: &Lane, now: Timestamp) -> Option<Timestamp> {
         let state = self.lanes.get(lane)?;
         let heads = state.tracks.iter().filter_map(|track| self.head(track));
-        heads.map(|open| due(open, now)).min()
+        heads.map(|open| due_at(open, now)).min()
     }
 
     /// The head of a track, when it is claimable: order within a track is never broken (law D4).
@@ -121,7 +136,7 @@ impl Engine {
         // A claim that was taken over in the meantime holds the lane: the look's place is given back.
         let looking = self.lanes.get_mut(&lane).filter(|state| state.hold == Hold::Looking);
         let Some(state) = looking else {
-            return self.release_slot(lane.channel());
+            return self.release_place(lane.channel());
         };
         state.hold = Hold::Free;
         let busy_wait = self.policy.wake.busy_wait;
@@ -130,14 +145,15 @@ impl Engine {
             Err(LookError::Unsupported) => return self.draft(lane, now),
             Err(LookError::Unreachable(detail)) => {
                 self.look_missed(lane.channel(), &detail, now);
-                self.release_slot(lane.channel());
+                self.release_place(lane.channel());
                 self.give_up(&lane, &detail, now);
                 self.touched.insert(lane);
                 return;
             }
             Err(LookError::Failed(_)) => {
                 state.looks = state.looks.saturating_add(1);
-                if state.looks > FAILED_LOOKS {
+                // After a failed attempt there is nothing to be spared by looking again and again.
+                if state.looks > FAILED_LOOKS || state.failing {
                     return self.draft(lane, now);
                 }
                 let pause = backoff::pause(LOOK_PACE, state.looks, lane.seed(), None);
@@ -147,12 +163,12 @@ impl Engine {
         self.reached(lane.channel());
         if let Some(moved) = self.follow(&lane, &view) {
             // The session goes on under another name: its own lane decides.
-            self.release_slot(lane.channel());
+            self.release_place(lane.channel());
             self.touched.insert(moved);
             return;
         }
         if !view.exists && !self.policy.wake.create_unknown_session {
-            self.release_slot(lane.channel());
+            self.release_place(lane.channel());
             return self.park_due(&lane, &Detail::new("the server does not know the session"), now);
         }
         let Some(state) = self.lanes.get_mut(&lane) else {
@@ -179,8 +195,9 @@ impl Engine {
     fn rest(&mut self, lane: &Lane, at: Timestamp) {
         if let Some(state) = self.lanes.get_mut(lane) {
             state.not_before = at;
+            state.round = None;
         }
-        self.release_slot(lane.channel());
+        self.release_place(lane.channel());
         self.set_timer(Timer::Lane(lane.clone()), at);
     }
 
@@ -237,7 +254,7 @@ impl Engine {
                 continue;
             };
             let run = track.legs.values().take_while(|open| {
-                !open.bound && open.leg.state.is_claimable() && due(open, now) <= now
+                !open.bound && open.leg.state.is_claimable() && due_at(open, now) <= now
             });
             runs.push(run.collect());
         }
@@ -269,7 +286,7 @@ impl Engine {
     /// Forms an intent of what is due, or lets the lane rest when there is nothing any more.
     fn draft(&mut self, lane: Lane, now: Timestamp) {
         let Some(intent) = self.intent(&lane, now) else {
-            self.release_slot(lane.channel());
+            self.release_place(lane.channel());
             if let Some(state) = self.lanes.get_mut(&lane) {
                 state.hold = Hold::Free;
             }
@@ -351,7 +368,7 @@ impl Engine {
 }
 
 /// When a leg may be claimed.
-fn due(open: &OpenLeg, now: Timestamp) -> Timestamp {
+fn due_at(open: &OpenLeg, now: Timestamp) -> Timestamp {
     let at = open.leg.due_at;
     if at > now.after(LONGEST_PAUSE) { now } else { at }
 }

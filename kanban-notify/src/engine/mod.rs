@@ -13,6 +13,7 @@ mod lanes;
 mod names;
 mod notice;
 mod outcome;
+mod places;
 mod planning;
 mod raises;
 mod reading;
@@ -44,7 +45,8 @@ use crate::{
     time::Timestamp,
     verdict::Verdict,
 };
-use state::{BoardState, ChannelState, Claim, Draft, LaneState, Sub, Timer, Track};
+use places::ChannelState;
+use state::{BoardState, Claim, Draft, LaneState, Sub, Timer, Track};
 
 /// What the engine is told.
 #[derive(Debug)]
@@ -197,6 +199,8 @@ pub struct Engine {
     missed: BTreeSet<BoardId>,
     next_draft: u64,
     next_opening: u64,
+    /// Counts the inputs, for who came first.
+    round: u64,
     /// The time of the last input.
     last_seen: Timestamp,
     /// When the newest claim in the ledger was recorded: the clock cannot be behind it (law F4).
@@ -232,6 +236,7 @@ impl Engine {
             missed: BTreeSet::new(),
             next_draft: 0,
             next_opening: 0,
+            round: 0,
             last_seen: Timestamp::default(),
             newest_claim: Timestamp::default(),
             work_loaded: false,
@@ -245,6 +250,7 @@ impl Engine {
     /// Takes one input at `now`; returns what is to be done, in order.
     pub fn handle(&mut self, input: Input, now: Timestamp) -> Vec<Command> {
         self.follow_clock(now);
+        self.round = self.round.wrapping_add(1);
         match input {
             Input::Start => {
                 self.set_timer(Timer::Tidy, now.after(state::TIDY_EVERY));
@@ -267,8 +273,8 @@ impl Engine {
             Input::IntendFailed(intents) => self.intend_failed(intents, now),
             Input::Sent { claim, verdict } => self.sent(claim, &verdict, now),
             Input::Looked { lane, claim: None, result } => self.looked_before(lane, result, now),
-            Input::Looked { claim: Some(claim), result, .. } => {
-                self.looked_for(claim, result, now);
+            Input::Looked { lane, claim: Some(claim), result } => {
+                self.looked_for(claim, lane.channel(), result, now);
             }
             Input::Probed { channel, verdict } => self.probed(&channel, &verdict, now),
             Input::Settled { settlements, raises } => self.settled(settlements, raises, now),
@@ -280,6 +286,7 @@ impl Engine {
         while let Some(lane) = self.touched.pop_first() {
             self.try_lane(lane, now);
         }
+        self.fill_places(now);
         self.tell_timer();
         std::mem::take(&mut self.out)
     }
@@ -293,11 +300,6 @@ impl Engine {
             && self.lanes.values().all(|lane| !lane.is_busy())
             && self.boards.values().all(BoardState::is_idle)
             && self.timers.first().is_none_or(|(at, _)| *at > now)
-    }
-
-    /// How many requests are under way.
-    pub fn in_flight(&self) -> usize {
-        self.channels.values().map(|channel| channel.in_flight).sum()
     }
 
     /// Whether cursors wait to be raised on boards that can be written.

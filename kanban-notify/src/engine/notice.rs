@@ -33,6 +33,13 @@ pub enum Notice {
         until: Timestamp,
         /// For people.
         detail: Detail,
+        /// Whether the attempt before failed too.
+        again: bool,
+    },
+    /// A destination takes what it is sent, after attempts that failed.
+    Recovered {
+        /// Its lane.
+        lane: String,
     },
     /// The outcome of a claim is unknown and is being found out.
     Unknown {

@@ -7,13 +7,13 @@ use std::{
 };
 
 use crate::{
+    backoff,
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
     leg::{Leg, LegState},
     message::{Destination, Parcel},
     ownership::Why,
     record::{
-        Aged, BoardStart, Facts, Pause, Position, Raise, RowChange, Settlement, SubscriptionPlan,
-        Sweep,
+        Aged, BoardStart, Facts, Position, Raise, RowChange, Settlement, SubscriptionPlan, Sweep,
     },
     subscription::Subscription,
     time::Timestamp,
@@ -102,10 +102,7 @@ impl Lane {
 
     /// Decides the spread of back-offs: no two lanes keep step.
     pub(super) fn seed(&self) -> u64 {
-        // FNV-1a: stable across runs, which the standard hasher does not promise.
-        self.name().bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+        backoff::seed(&self.name())
     }
 }
 
@@ -280,6 +277,10 @@ pub(super) struct LaneState {
     pub(super) looks: u32,
     /// Attempts in a row that had no effect and were no failure.
     pub(super) soft: u32,
+    /// Its last attempt failed, and people were told.
+    pub(super) failing: bool,
+    /// Its place in the line, which is older than its last attempt when that found nobody there.
+    pub(super) round: Option<u64>,
 }
 
 impl LaneState {
@@ -291,45 +292,13 @@ impl LaneState {
             busy_since: None,
             looks: 0,
             soft: 0,
+            failing: false,
+            round: None,
         }
     }
 
     pub(super) fn is_busy(&self) -> bool {
         matches!(self.hold, Hold::Looking | Hold::Drafted | Hold::Reloading)
-    }
-}
-
-/// One channel's traffic.
-#[derive(Debug)]
-pub(super) struct ChannelState {
-    pub(super) in_flight: usize,
-    /// How many may be in flight now: halved by a busy receiver, grown by deliveries (law D6).
-    pub(super) limit: usize,
-    pub(super) waiting: BTreeSet<Lane>,
-    pub(super) pause: Option<Pause>,
-    pub(super) probing: bool,
-    pub(super) failed_probes: u32,
-    /// Attempts in a row that found nobody there; from the first on, one at a time tries (law D8).
-    pub(super) unreachable: u32,
-}
-
-impl ChannelState {
-    pub(super) fn new(limit: usize) -> Self {
-        Self {
-            in_flight: 0,
-            limit: limit.max(1),
-            waiting: BTreeSet::new(),
-            pause: None,
-            probing: false,
-            failed_probes: 0,
-            unreachable: 0,
-        }
-    }
-
-    /// How many more may be in flight.
-    pub(super) fn room(&self) -> usize {
-        let limit = if self.unreachable > 0 { 1 } else { self.limit };
-        limit.saturating_sub(self.in_flight)
     }
 }
 
@@ -357,8 +326,10 @@ pub(super) struct Claim {
     pub(super) woken_at: Timestamp,
     /// The server was seen down after the send: no turn from before is running any more.
     pub(super) seen_down: bool,
-    /// Looks and resends so far while unknown.
+    /// Looks that saw its turn running, and what came before them.
     pub(super) tries: u32,
+    /// Resends and failed looks in a row while unknown.
+    pub(super) misses: u32,
     /// An outcome that waits for the ledger.
     pub(super) unsettled: Option<Settlement>,
 }
@@ -366,6 +337,10 @@ pub(super) struct Claim {
 impl Claim {
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.phase, Phase::Unknown)
+    }
+
+    pub(super) fn is_looking(&self) -> bool {
+        self.phase == Phase::Looking
     }
 }
 

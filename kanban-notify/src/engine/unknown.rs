@@ -9,15 +9,16 @@ use super::{
 use crate::{
     backoff,
     history::SessionView,
-    ids::ClaimId,
+    ids::{ChannelName, ClaimId},
     message::Destination,
+    policy::Ability,
     ports::LookError,
     record::Settlement,
     time::Timestamp,
     verdict::{Detail, Receipt, Verdict},
 };
 
-/// First and longest pause between two looks for a reference.
+/// First and longest pause between two looks at a turn that is running.
 const PACE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// How exactly the start of a process is known. A restart that was none costs nothing: the process
 /// joins the same key to the turn that is running.
@@ -66,44 +67,76 @@ pub fn judge(
 
 impl Engine {
     /// A claim's outcome is unknown from now on: it rests, then it is looked for.
-    pub(super) fn unknown_since(&mut self, id: ClaimId, now: Timestamp) {
+    ///
+    /// Attempts that led nowhere follow each other less and less closely; where the channel rests, it is
+    /// not the claim that failed (law D8).
+    pub(super) fn unknown_since(&mut self, id: ClaimId, rests: bool, now: Timestamp) {
         let settle = self.policy.wake.settle;
         let Some(claim) = self.claims.get_mut(&id) else {
             return;
         };
         claim.phase = Phase::Unknown;
         claim.haunted = true;
-        let pause = backoff::pause(PACE, claim.tries, claim.lane.seed(), None);
-        self.set_timer(Timer::Unknown(id), now.after(pause.max(settle)));
+        claim.misses = claim.misses.saturating_add(u32::from(!rests));
+        let (misses, seed) = (claim.misses, claim.lane.seed());
+        let pause = backoff::pause(self.unknown_pace(), misses, seed, None);
+        self.set_timer(Timer::Unknown(id), now.after(settle.saturating_add(pause)));
+    }
+
+    /// First and longest pause between attempts to find out that lead nowhere (law D8).
+    pub(super) fn unknown_pace(&self) -> (Duration, Duration) {
+        (PACE.0, self.policy.backoff.1.max(PACE.0))
     }
 
     /// The next step for an unknown claim, when its timer fires.
     pub(super) fn unknown_step(&mut self, id: ClaimId, now: Timestamp) {
-        let Some(claim) = self.claims.get(&id) else {
+        let Some((ability, readable)) = self.way_to_find_out(id) else {
             return;
         };
-        if claim.phase != Phase::Unknown || self.stopping {
-            return;
-        }
-        let lane = claim.lane.clone();
-        // Without its channel nothing can be found out; the world's next change looks again.
-        let Some(ability) = self.world.channels.get(lane.channel()).copied() else {
-            return;
-        };
-        if lane.is_session() && ability.readable {
-            // Its own name: the lane's may be a later one of the session.
-            let lane = Lane::new(claim.parcel.destination.clone());
-            let reference = Some(claim.reference.clone());
-            if let Some(claim) = self.claims.get_mut(&id) {
-                claim.phase = Phase::Looking;
-            }
-            self.out.push(Command::Look { lane, claim: Some(id), reference });
+        if readable || ability.deduplicates {
+            self.line_up_claim(id);
         } else {
-            self.unreadable(id, ability.deduplicates, now);
+            self.unreadable(id, false, now);
         }
     }
 
-    /// No history to look into: the receiver's own memory of keys, or the operator's choice (law D7).
+    /// A place is there for finding out about a claim.
+    pub(super) fn find_out(&mut self, id: ClaimId, now: Timestamp) {
+        let Some((ability, readable)) = self.way_to_find_out(id) else {
+            return;
+        };
+        let Some(claim) = self.claims.get_mut(&id) else {
+            return;
+        };
+        let channel = claim.lane.channel().clone();
+        if readable {
+            claim.phase = Phase::Looking;
+            // Its own name: the lane's may be a later one of the session.
+            let lane = Lane::new(claim.parcel.destination.clone());
+            let reference = Some(claim.reference.clone());
+            self.out.push(Command::Look { lane, claim: Some(id), reference });
+            self.take_place(&channel);
+        } else if ability.deduplicates {
+            self.take_place(&channel);
+            self.send_again(id, now);
+        } else {
+            self.unreadable(id, false, now);
+        }
+    }
+
+    /// What a claim's channel can do, and whether its history can be read. Without its channel nothing can
+    /// be found out; the world's next change looks again.
+    fn way_to_find_out(&self, id: ClaimId) -> Option<(Ability, bool)> {
+        let claim = self.claims.get(&id)?;
+        if claim.phase != Phase::Unknown || self.stopping {
+            return None;
+        }
+        let ability = self.world.channels.get(claim.lane.channel()).copied()?;
+        Some((ability, claim.lane.is_session() && ability.readable))
+    }
+
+    /// No history to look into: the receiver's own memory of keys, for which a place is taken, or the
+    /// operator's choice (law D7).
     fn unreadable(&mut self, id: ClaimId, deduplicates: bool, now: Timestamp) {
         if deduplicates {
             self.send_again(id, now);
@@ -113,33 +146,51 @@ impl Engine {
         }
     }
 
+    /// What a look for a claim showed. The look's place goes over to the claim if it is sent again.
     pub(super) fn looked_for(
         &mut self,
         id: ClaimId,
+        channel: &ChannelName,
         result: Result<SessionView, LookError>,
         now: Timestamp,
     ) {
+        let looking = self.claims.get_mut(&id).filter(|claim| claim.is_looking());
+        let Some(claim) = looking else {
+            return self.release_place(channel);
+        };
+        claim.phase = Phase::Unknown;
+        if self.stopping {
+            // Nothing is sent any more: the next process looks.
+            return self.release_place(channel);
+        }
+        match result {
+            Ok(view) => {
+                self.reached(channel);
+                self.found(id, view, now);
+            }
+            Err(LookError::Unsupported) => {
+                let ability = self.world.channels.get(channel).copied();
+                self.unreadable(id, ability.is_some_and(|ability| ability.deduplicates), now);
+            }
+            Err(error) => {
+                let detail = Detail::new(&error.to_string());
+                if let LookError::Unreachable(reason) = &error {
+                    self.look_missed(channel, reason, now);
+                } else {
+                    claim.misses = claim.misses.saturating_add(1);
+                }
+                self.look_again(id, &detail, now);
+            }
+        }
+        if self.claims.get(&id).is_none_or(|claim| claim.phase != Phase::Sending) {
+            self.release_place(channel);
+        }
+    }
+
+    fn found(&mut self, id: ClaimId, view: SessionView, now: Timestamp) {
         let longest_turn = self.policy.wake.longest_turn;
         let Some(claim) = self.claims.get_mut(&id) else {
             return;
-        };
-        if claim.phase != Phase::Looking {
-            return;
-        }
-        claim.phase = Phase::Unknown;
-        claim.tries = claim.tries.saturating_add(1);
-        let view = match result {
-            Ok(view) => view,
-            Err(LookError::Unsupported) => {
-                let ability = self.world.channels.get(claim.lane.channel()).copied();
-                let deduplicates = ability.is_some_and(|ability| ability.deduplicates);
-                return self.unreadable(id, deduplicates, now);
-            }
-            Err(error) => {
-                claim.seen_down |= matches!(error, LookError::Unreachable(_));
-                let detail = Detail::new(&error.to_string());
-                return self.look_again(id, &detail, now);
-            }
         };
         let Destination::Session { session, .. } = &claim.parcel.destination else {
             return;
@@ -158,7 +209,11 @@ impl Engine {
                 let settlement = self.outcome(id, &Verdict::Delivered(receipt), now);
                 self.settle(id, settlement);
             }
-            Finding::Running => self.look_again(id, &Detail::new("its turn is running"), now),
+            Finding::Running => {
+                claim.tries = claim.tries.saturating_add(1);
+                claim.misses = 0;
+                self.look_again(id, &Detail::new("its turn is running"), now);
+            }
             // The request certainly had no effect: what the next attempt meets counts for itself.
             Finding::Absent => {
                 claim.haunted = false;
@@ -178,7 +233,11 @@ impl Engine {
         let Some(claim) = self.claims.get(&id) else {
             return;
         };
-        let pause = backoff::pause(PACE, claim.tries, claim.lane.seed(), None);
+        let (pace, count) = match claim.misses {
+            0 => (PACE, claim.tries),
+            misses => (self.unknown_pace(), misses),
+        };
+        let pause = backoff::pause(pace, count, claim.lane.seed(), None);
         let since = self.asked_since(id).unwrap_or(claim.at);
         if now.since(since) >= self.policy.give_up_after {
             let settlement: Settlement =
@@ -190,16 +249,8 @@ impl Engine {
     }
 
     /// The same bytes under the same key (law D3): a running turn is joined, a done one answered again.
+    /// The place for it is taken already.
     fn send_again(&mut self, id: ClaimId, now: Timestamp) {
-        let Some(claim) = self.claims.get(&id) else {
-            return;
-        };
-        let lane = claim.lane.clone();
-        if !self.take_slot(&lane, now) {
-            let pause = backoff::pause(PACE, 1, lane.seed(), None);
-            self.set_timer(Timer::Unknown(id), now.after(pause));
-            return;
-        }
         if let Some(claim) = self.claims.get_mut(&id) {
             claim.phase = Phase::Sending;
             claim.seen_down = false;

@@ -7,4 +7,6 @@ mod engine;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod outage;
+#[cfg(test)]
 mod simulation;

@@ -15,7 +15,7 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 11] = [
+pub const KNOWN: [Known; 14] = [
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -55,6 +55,12 @@ pub const KNOWN: [Known; 11] = [
         ("w3_a_claim_under_an_old_name_holds_the_session_and_lets_it_go", "a dead instance's claim under a session's old name", "unknown", "nothing overtakes it"),
         ("w3_another_name_is_another_session_until_it_is_learnt", "a session has another name that nobody knows yet", "-", "not held up"),
     ]},
+    Known { file: "kanban-notify/tests/it/outage/ten_hours.rs", cites: "", entries: &[
+        ("d8_s1_nobody_listens_for_ten_hours", "250 destinations, nobody listens for ten hours, a restart in the middle", "unreachable", "each channel is tried fewer than 100 times, all told, the oldest first"),
+        ("d8_s1_report_20_report_124_report_125_each_destination_is_answered_500_or_503_for_ten_hours", "each of 250 destinations answers 500 or 503 for ten hours, a restart in the middle", "retryable, busy", "fewer than 100 tries each, none in step, all told, one word at the end"),
+        ("d8_d7_w6_requests_are_cut_for_ten_hours", "each request is cut for ten hours, a restart in the middle", "unknown", "fewer than 100 tries each, all told once"),
+        ("d8_d7_w6_requests_time_out_for_ten_hours", "no request is answered for ten hours, a restart in the middle", "unknown", "fewer than 100 tries each, all told once"),
+    ]},
     Known { file: "tests/it/boards.rs", cites: "", entries: &[
         ("b6_a_board_that_vanishes_and_returns_goes_on_where_it_was", "a board's folder is moved away and back", "-", "each told once, nothing made anew"),
         ("b7_a_board_of_garbage_leaves_the_others_alone", "a board of garbage", "-", "left as it is; the others are served"),
@@ -76,6 +82,9 @@ pub const KNOWN: [Known; 11] = [
         ("d10_a_gateway_that_only_ever_runs_once_forgets_what_is_long_over", "only `once` ever runs", "-", "outcomes older than keep_outcomes go"),
         ("f4_what_is_too_old_is_listed_and_can_be_sent_by_hand", "events older than max_age", "-", "expired, listed, sent on request"),
         ("f4_a_mass_expiry_waits_for_the_operator", "more would expire than is done unasked", "-", "waits for --accept; another board goes on"),
+    ]},
+    Known { file: "tests/it/faults/read_only.rs", cites: "", entries: &[
+        ("b7_report_62_a_read_only_board_is_told_once_tried_less_and_less_and_left_as_it_is", "a board's file and folder are read-only for a while", "-", "one warning, degraded, not written; told once it can be"),
     ]},
     Known { file: "tests/it/faults/reports.rs", cites: "", entries: &[
         ("report_5_a_task_that_is_blocked_a_second_time_is_told_a_second_time", "blocked, unblocked, blocked", "-", "told twice; the row stays"),
@@ -105,6 +114,12 @@ pub const KNOWN: [Known; 11] = [
         ("w3_a_session_that_was_compressed_is_followed", "the session goes on under another name", "-", "told there, once"),
         ("w5_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_restart", "more events than wakes in an hour", "-", "the rest wait, also after a restart"),
         ("w5_wakes_of_one_session_keep_their_distance", "events without a pause", "-", "wakes keep their distance"),
+    ]},
+    Known { file: "tests/it/neighbours.rs", cites: "", entries: &[
+        ("d4_report_139_a_session_that_hangs_holds_up_none_of_a_thousand", "one session of a server never answers", "-", "1 000 others are told while it hangs; it has one place"),
+        ("d4_report_139_a_session_that_is_cut_holds_up_none_of_a_thousand", "one session of a server is always cut", "unknown", "1 000 others are told by one look and one wake each"),
+        ("d4_report_139_a_server_that_hangs_holds_up_none_of_a_thousand_on_another", "a server never answers", "-", "1 000 sessions of another one are told"),
+        ("d6_report_129_two_hundred_messages_for_a_dead_platform_hold_up_no_other_one", "a platform never answers 200 messages", "-", "four requests are open; another platform is told at once"),
     ]},
     Known { file: "tests/it/pings.rs", cites: "", entries: &[
         ("d5_report_146_a_failure_in_the_middle_repeats_nothing_and_overtakes_nothing", "the third of five messages is refused once", "retryable", "five messages in order, once"),

@@ -3,6 +3,7 @@
 mod boards;
 mod channels;
 mod delivery;
+mod places;
 
 use std::time::Duration;
 

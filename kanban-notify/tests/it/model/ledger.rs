@@ -1,11 +1,13 @@
 //! A ledger in memory, with the contracts of `Planner`, `Claims` and `Backlog`, that checks every move.
 
+use std::collections::BTreeMap;
+
 use kanban_notify::{
-    ids::{BoardId, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
+    ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
     leg::{Leg, LegState, LegStep, Tally},
     record::{
-        Facts, Intent, IntentResult, OpenClaim, Owed, OwedLeg, Plan, Planned, Position, Raise,
-        RowOutcome, Settlement, SubscriptionPlan, Work,
+        Facts, Intent, IntentResult, OpenClaim, Owed, OwedLeg, Pause, Plan, Planned, Position,
+        Raise, RowOutcome, Settlement, SubscriptionPlan, Work,
     },
     subscription::Subscription,
     time::Timestamp,
@@ -17,6 +19,7 @@ pub struct ModelLedger {
     pub legs: Vec<(Leg, Facts)>,
     pub claims: Vec<ModelClaim>,
     pub position: Position,
+    pub pauses: BTreeMap<ChannelName, Pause>,
 }
 
 pub struct Copy {
@@ -160,6 +163,10 @@ impl ModelLedger {
         if self.claims.iter().any(|claim| !claim.over && claim.open.lane == intent.lane) {
             return IntentResult::Held;
         }
+        let pause = self.pauses.get(intent.destination.channel());
+        if let Some(pause) = pause.filter(|pause| pause.until > intent.at) {
+            return IntentResult::Paused(pause.until);
+        }
         let claimable =
             |id: &LegId| self.legs.iter().any(|(leg, _)| leg.id == *id && leg.state.is_claimable());
         if !intent.legs.iter().all(claimable) {
@@ -197,6 +204,9 @@ impl ModelLedger {
                 .expect("a settlement of a claim that was never recorded");
             assert!(!claim.over, "a claim was settled twice");
             claim.over = settlement.over;
+            if let Some(pause) = &settlement.pause {
+                self.pauses.insert(pause.channel.clone(), pause.clone());
+            }
             assert_eq!(claim.open.legs.len(), settlement.legs.len(), "every leg has an outcome");
             for outcome in &settlement.legs {
                 let (leg, _) = self.legs.iter_mut().find(|(leg, _)| leg.id == outcome.leg).unwrap();
@@ -219,6 +229,14 @@ impl ModelLedger {
             self.follow(*at);
         }
         at.iter().filter_map(|at| self.raise(*at)).collect()
+    }
+
+    pub fn rest(&mut self, pause: &Pause) {
+        self.pauses.insert(pause.channel.clone(), pause.clone());
+    }
+
+    pub fn lift(&mut self, channel: &ChannelName) {
+        self.pauses.remove(channel);
     }
 
     pub fn raised(&mut self, raised: &[(Raise, RowOutcome)]) {
@@ -249,6 +267,7 @@ impl ModelLedger {
                 .collect(),
             claims,
             raises: (0..self.subs.len()).filter_map(|at| self.raise(at)).collect(),
+            pauses: self.pauses.values().cloned().collect(),
             ..Work::default()
         }
     }

@@ -116,6 +116,8 @@ impl Sim {
                 Command::LoadWork
                 | Command::Plan(..)
                 | Command::NoteRaised(_)
+                | Command::Rest(_)
+                | Command::Lift(_)
                 | Command::Intend(_)
                 | Command::Settle(_) => self.ledger_queue.push_back(command),
                 other => self.others.push(other),
@@ -185,6 +187,8 @@ impl Sim {
                 self.feed(Input::Planned { opening, planned });
             }
             Command::NoteRaised(raised) if !fails => self.ledger.raised(&raised),
+            Command::Rest(pause) if !fails => self.ledger.rest(&pause),
+            Command::Lift(channel) if !fails => self.ledger.lift(&channel),
             Command::Intend(intent) if fails => self.feed(Input::IntendFailed(vec![intent])),
             Command::Intend(mut intent) => {
                 intent.body = body(&intent);
@@ -324,7 +328,7 @@ impl Sim {
 }
 
 /// The model's encoding: who is told of which events, and the reference for looks.
-fn body(intent: &Intent) -> String {
+pub fn body(intent: &Intent) -> String {
     let events: Vec<String> =
         intent.message.facts.iter().map(|fact| format!("<{}>", fact.event)).collect();
     let mark = if intent.message.possible_repeat { " repeat" } else { "" };

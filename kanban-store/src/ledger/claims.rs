@@ -106,13 +106,21 @@ pub fn intend(
     instance: &str,
     intent: &IntentRow,
 ) -> QueryResult<Intended> {
-    let until =
-        pauses::table.find(&intent.channel).select(pauses::until).first::<i64>(conn).optional()?;
+    // `get_result`, not `first`, here and in all that runs for each delivery: SQLite prepares a statement
+    // with a bound LIMIT anew each time.
+    let until = pauses::table
+        .find(&intent.channel)
+        .select(pauses::until)
+        .get_result::<i64>(conn)
+        .optional()?;
     if let Some(until) = until.filter(|until| *until > intent.at) {
         return Ok(Intended::Paused(until));
     }
-    let holder =
-        lanes::table.find(&intent.lane).select(lanes::claim_id).first::<i64>(conn).optional()?;
+    let holder = lanes::table
+        .find(&intent.lane)
+        .select(lanes::claim_id)
+        .get_result::<i64>(conn)
+        .optional()?;
     if holder.is_some() {
         return Ok(Intended::Held);
     }
@@ -134,7 +142,7 @@ pub fn settle(
         .filter(claims::state.eq(states::OPEN))
         .filter(claims::instance.eq(instance))
         .select((claims::legs, claims::lane, claims::channel))
-        .first::<(i32, String, String)>(conn)
+        .get_result::<(i32, String, String)>(conn)
         .optional()?;
     let Some((count, lane, channel)) = claim else {
         return Ok(None);
@@ -194,7 +202,7 @@ fn are_unsent(conn: &mut SqliteConnection, ids: &[i64]) -> QueryResult<bool> {
     let distinct: BTreeSet<i64> = ids.iter().copied().collect();
     for id in &distinct {
         let unsent = legs::table.find(id).filter(conditions::UnsentLegs).select(legs::id);
-        if unsent.first::<i64>(conn).optional()?.is_none() {
+        if unsent.get_result::<i64>(conn).optional()?.is_none() {
             return Ok(false);
         }
     }

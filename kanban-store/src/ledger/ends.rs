@@ -70,6 +70,6 @@ pub fn is_owed_after_its_row(row: &SubscriptionRow) -> bool {
 
 fn is_of_another_file(conn: &mut SqliteConnection, row: &SubscriptionRow) -> QueryResult<bool> {
     let now: Option<i64> =
-        boards::table.find(row.board_id).select(boards::incarnation).first(conn).optional()?;
+        boards::table.find(row.board_id).select(boards::incarnation).get_result(conn).optional()?;
     Ok(now != Some(row.incarnation))
 }

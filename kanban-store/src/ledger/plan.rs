@@ -178,7 +178,7 @@ pub fn refresh_all(
 
 /// One copy.
 pub fn copy(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<SubscriptionRow>> {
-    subscriptions::table.find(id).select(SubscriptionRow::as_select()).first(conn).optional()
+    subscriptions::table.find(id).select(SubscriptionRow::as_select()).get_result(conn).optional()
 }
 
 /// Ends a leg of which nothing was sent; answers its copy, or nothing when it is too late.
@@ -236,7 +236,7 @@ fn upsert(
         .filter(subscriptions::thread.eq(&key.thread))
         .filter(subscriptions::created_at.eq(key.created_at))
         .select(SubscriptionRow::as_select())
-        .first(conn)
+        .get_result(conn)
         .optional()?;
     match known {
         Some(row) => update(conn, row, plan, now),

@@ -97,7 +97,7 @@ pub(crate) fn join(
 
     let generation = Arc::new(AtomicU8::new(0));
     let maker = ChannelMaker {
-        client: HttpClient::new(&HttpClientConfig::default()).map_err(no_channel)?,
+        client: client(&config)?,
         config: config.clone(),
         extra: options.channels,
         console: console(&config, options.console)?,
@@ -189,6 +189,13 @@ fn tidy(ledger: Arc<LedgerPort>, keep: Duration) -> crate::supervisor::Tidy {
             }
         })
     })
+}
+
+/// A client that keeps as many connections as requests may be under way.
+fn client(config: &Config) -> Result<HttpClient, StartError> {
+    let standard = HttpClientConfig::default();
+    let idle_per_host = standard.idle_per_host.max(config.concurrency.0);
+    HttpClient::new(&HttpClientConfig { idle_per_host, ..standard }).map_err(no_channel)
 }
 
 fn console(
@@ -342,7 +349,7 @@ pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
 /// The world at this moment, for commands that only look.
 pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
     let maker = ChannelMaker {
-        client: HttpClient::new(&HttpClientConfig::default()).map_err(no_channel)?,
+        client: client(&config)?,
         config: config.clone(),
         extra: Vec::new(),
         console: console(config, None)?,

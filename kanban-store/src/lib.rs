@@ -9,6 +9,8 @@ pub mod ledger;
 #[cfg(feature = "notify-ports")]
 pub mod ports;
 #[cfg(any(feature = "board", feature = "ledger"))]
+mod statement;
+#[cfg(any(feature = "board", feature = "ledger"))]
 mod trouble;
 #[cfg(feature = "write")]
 pub mod write;

@@ -1,5 +1,6 @@
 //! What CI and maintainers run: `cargo xtask --help` lists it.
 
+mod bench;
 mod ci;
 mod clippy;
 mod cmd;
@@ -32,6 +33,10 @@ struct Arguments {
 enum Task {
     /// Run every test, the ones against the real Hermes package included.
     Test(test::Options),
+    /// Measure the release build beside the machine's own limits and the real Hermes notifier.
+    Bench(bench::Options),
+    /// Run the release build for a quarter of an hour under load, and see that nothing grows.
+    Soak(bench::SoakOptions),
     /// Run everything CI runs, stopping at the first failure.
     Ci(ci::Options),
     /// Check that all code is formatted.
@@ -68,6 +73,8 @@ fn run(task: &Task) -> Result<bool> {
     match task {
         Task::Test(options) => return test::run(&workspace, options),
         Task::Ci(options) => return ci::run(&workspace, options),
+        Task::Bench(options) => bench::run(&workspace, options)?,
+        Task::Soak(options) => bench::soak(&workspace, options)?,
         Task::Fmt => fmt::run(&workspace)?,
         Task::Deps(options) => deps::run(&workspace, options)?,
         Task::Tidy => tidy::run(&workspace)?,

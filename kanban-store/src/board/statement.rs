@@ -1,18 +1,15 @@
-//! SQL text with typed rows through Diesel, prepared once and cached, and values of any type.
-//!
-//! Columns of a board may hold values of any type, and some columns exist only in newer files, so
-//! the reads are SQL text put together once per file. Diesel's `sql_query` would prepare that text
-//! anew for each use; this fragment lets the connection keep the prepared statement.
-
-use std::marker::PhantomData;
+//! Values of any type: columns of a board may hold them, and some columns exist only in newer files, so
+//! the reads are SQL text put together once per file.
 
 use diesel::{
     QueryResult, Queryable, RunQueryDsl,
     deserialize::{self, FromSql, FromSqlRow},
-    query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{BigInt, Nullable, SqlType, Text},
+    query_builder::QueryId,
+    sql_types::SqlType,
     sqlite::{Sqlite, SqliteConnection, SqliteType, SqliteValue},
 };
+
+pub(crate) use crate::statement::{Bind, execute, query};
 
 /// The SQL type of a column that may hold anything.
 #[derive(Clone, Copy, Debug, SqlType, QueryId)]
@@ -90,38 +87,6 @@ impl FromSql<Any, Sqlite> for Cell {
     }
 }
 
-/// A value for a `?`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Bind<'a> {
-    Int(i64),
-    Text(&'a str),
-    TextOrNull(Option<&'a str>),
-    #[cfg(feature = "write")]
-    IntOrNull(Option<i64>),
-}
-
-/// SQL text with its values; `Row` is the SQL type of its rows. Each `?` is a parameter.
-#[derive(Debug)]
-pub(crate) struct Statement<'a, Row> {
-    sql: &'a str,
-    binds: Vec<Bind<'a>>,
-    row: PhantomData<Row>,
-}
-
-/// SQL text that answers with rows of the SQL type `Row`.
-pub(crate) fn query<'a, Row>(sql: &'a str, binds: &[Bind<'a>]) -> Statement<'a, Row> {
-    Statement { sql, binds: binds.to_vec(), row: PhantomData }
-}
-
-/// Runs SQL text that answers with a number of changed rows.
-pub(crate) fn execute(
-    connection: &mut SqliteConnection,
-    sql: &str,
-    binds: &[Bind<'_>],
-) -> QueryResult<usize> {
-    query::<()>(sql, binds).execute(connection)
-}
-
 /// The first column of the first row; [`Cell::Null`] when there is no row.
 pub(crate) fn scalar(
     connection: &mut SqliteConnection,
@@ -134,33 +99,3 @@ pub(crate) fn scalar(
 
 #[derive(Queryable)]
 struct Single(Cell);
-
-impl<Row> QueryFragment<Sqlite> for Statement<'_, Row> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        let mut pieces = self.sql.split('?');
-        out.push_sql(pieces.next().unwrap_or_default());
-        for (bind, piece) in self.binds.iter().zip(pieces) {
-            match bind {
-                Bind::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
-                Bind::Text(value) => out.push_bind_param::<Text, _>(value)?,
-                Bind::TextOrNull(value) => out.push_bind_param::<Nullable<Text>, _>(value)?,
-                #[cfg(feature = "write")]
-                Bind::IntOrNull(value) => out.push_bind_param::<Nullable<BigInt>, _>(value)?,
-            }
-            out.push_sql(piece);
-        }
-        Ok(())
-    }
-}
-
-impl<Row> QueryId for Statement<'_, Row> {
-    type QueryId = ();
-    // The text is the identity: the cache looks prepared statements up by it.
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<Row> Query for Statement<'_, Row> {
-    type SqlType = Row;
-}
-
-impl<Row> RunQueryDsl<SqliteConnection> for Statement<'_, Row> {}

@@ -91,7 +91,7 @@ pub fn all(conn: &mut SqliteConnection) -> QueryResult<Vec<BoardRow>> {
 
 /// One board.
 pub fn get(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<BoardRow>> {
-    boards::table.find(id).select(BoardRow::as_select()).first(conn).optional()
+    boards::table.find(id).select(BoardRow::as_select()).get_result(conn).optional()
 }
 
 /// Records what a file was found to be. `None` when another process was faster: look again.
@@ -185,7 +185,7 @@ fn update(
         .filter(boards::path.eq(path))
         .filter(boards::id.ne(id))
         .select(boards::id)
-        .first::<i64>(conn)
+        .get_result::<i64>(conn)
         .optional()?;
     if other.is_some() {
         return Ok(None);

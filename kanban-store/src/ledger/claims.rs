@@ -9,15 +9,11 @@ use super::{
     cursor::RaiseRow,
     ends,
     plan::{close, copy, refresh_all},
-    rows::{ClaimRow, PauseRow},
+    rows::PauseRow,
     schema::{aliases, claims, lanes, legs, pauses},
     states,
 };
-
-diesel::define_sql_function! {
-    /// The first of two values that is not NULL.
-    fn coalesce(first: sql_types::Nullable<sql_types::BigInt>, second: sql_types::BigInt) -> sql_types::BigInt;
-}
+use crate::statement::{Bind, execute, query};
 
 /// A claim to be recorded before it is sent.
 #[derive(Clone, Debug)]
@@ -103,23 +99,35 @@ pub struct OutcomeRow {
     pub reason: String,
 }
 
-/// Records one intent, or nothing of it (laws D6, D9).
+/// Records one intent, or nothing of it (laws D6, D9). The caller holds the write transaction, so what is
+/// looked at first still holds when it is written.
 pub fn intend(
     conn: &mut SqliteConnection,
     instance: &str,
     intent: &IntentRow,
 ) -> QueryResult<Intended> {
-    let until =
-        pauses::table.find(&intent.channel).select(pauses::until).first::<i64>(conn).optional()?;
+    // `get_result`, not `first`, here and in all that runs for each delivery: SQLite prepares a statement
+    // with a bound LIMIT anew each time.
+    let until = pauses::table
+        .find(&intent.channel)
+        .select(pauses::until)
+        .get_result::<i64>(conn)
+        .optional()?;
     if let Some(until) = until.filter(|until| *until > intent.at) {
         return Ok(Intended::Paused(until));
     }
-    match conn.transaction(|conn| record(conn, instance, intent)) {
-        Ok(id) => Ok(Intended::Won(id)),
-        Err(Lost::Held) => Ok(Intended::Held),
-        Err(Lost::Taken) => Ok(Intended::Taken),
-        Err(Lost::Query(error)) => Err(error),
+    let holder = lanes::table
+        .find(&intent.lane)
+        .select(lanes::claim_id)
+        .get_result::<i64>(conn)
+        .optional()?;
+    if holder.is_some() {
+        return Ok(Intended::Held);
     }
+    if !are_unsent(conn, &intent.legs)? {
+        return Ok(Intended::Taken);
+    }
+    record(conn, instance, intent).map(Intended::Won)
 }
 
 /// Records one outcome; answers the copies it touched, or nothing when the claim is not this
@@ -133,10 +141,10 @@ pub fn settle(
         .find(settlement.claim)
         .filter(claims::state.eq(states::OPEN))
         .filter(claims::instance.eq(instance))
-        .select(ClaimRow::as_select())
-        .first(conn)
+        .select((claims::legs, claims::lane, claims::channel))
+        .get_result::<(i32, String, String)>(conn)
         .optional()?;
-    let Some(claim) = claim else {
+    let Some((count, lane, channel)) = claim else {
         return Ok(None);
     };
     let mut touched = BTreeSet::new();
@@ -148,21 +156,21 @@ pub fn settle(
         }
     }
     if settlement.over {
-        if settled != claim.legs {
-            touched.extend(park_rest(conn, claim.id, settlement.at)?);
+        if settled != count {
+            touched.extend(park_rest(conn, settlement.claim, settlement.at)?);
         }
-        diesel::delete(lanes::table.find(&claim.lane)).execute(conn)?;
+        diesel::delete(lanes::table.find(&lane)).execute(conn)?;
     }
-    diesel::update(claims::table.find(claim.id))
-        .set((
-            claims::state.eq(if settlement.over { states::OVER } else { states::OPEN }),
-            claims::verdict.eq(&settlement.verdict),
-            claims::detail.eq(&settlement.detail),
-            claims::settled_at.eq(settlement.over.then_some(settlement.at)),
-        ))
-        .execute(conn)?;
+    let binds = [
+        Bind::Text(if settlement.over { states::OVER } else { states::OPEN }),
+        Bind::Text(&settlement.verdict),
+        Bind::Text(&settlement.detail),
+        Bind::IntOrNull(settlement.over.then_some(settlement.at)),
+        Bind::Int(settlement.claim),
+    ];
+    execute(conn, SETTLE_CLAIM, &binds)?;
     if let Some((raw, resolved)) = &settlement.alias {
-        learn(conn, &claim.channel, raw, resolved, settlement.at)?;
+        learn(conn, &channel, raw, resolved, settlement.at)?;
     }
     if let Some(pause) = &settlement.pause {
         rest(conn, pause, settlement.at)?;
@@ -189,22 +197,19 @@ pub fn settle_all(
     Ok((refresh_all(conn, &touched, now)?, ignored))
 }
 
-enum Lost {
-    Held,
-    Taken,
-    Query(diesel::result::Error),
+/// Whether there are legs, each named once, of which nothing was sent.
+fn are_unsent(conn: &mut SqliteConnection, ids: &[i64]) -> QueryResult<bool> {
+    let distinct: BTreeSet<i64> = ids.iter().copied().collect();
+    for id in &distinct {
+        let unsent = legs::table.find(id).filter(conditions::UnsentLegs).select(legs::id);
+        if unsent.get_result::<i64>(conn).optional()?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(!ids.is_empty() && distinct.len() == ids.len())
 }
 
-impl From<diesel::result::Error> for Lost {
-    fn from(error: diesel::result::Error) -> Self {
-        Self::Query(error)
-    }
-}
-
-fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> Result<i64, Lost> {
-    if intent.legs.is_empty() {
-        return Err(Lost::Taken);
-    }
+fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> QueryResult<i64> {
     let id: i64 = diesel::insert_into(claims::table)
         .values((
             claims::instance.eq(instance),
@@ -224,31 +229,29 @@ fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> Re
         ))
         .returning(claims::id)
         .get_result(conn)?;
-    let held = diesel::insert_into(lanes::table)
+    diesel::insert_into(lanes::table)
         .values((lanes::lane.eq(&intent.lane), lanes::claim_id.eq(id)))
-        .on_conflict_do_nothing()
-        .execute(conn)?
-        == 0;
-    if held {
-        return Err(Lost::Held);
-    }
+        .execute(conn)?;
     for leg in &intent.legs {
-        let claimed = diesel::update(legs::table.find(leg))
-            .filter(conditions::UnsentLegs)
-            .set((
-                legs::state.eq(states::INTENDED),
-                legs::claim_id.eq(id),
-                legs::first_attempt_at.eq(coalesce(legs::first_attempt_at, intent.at).nullable()),
-                legs::last_attempt_at.eq(intent.at),
-                legs::updated_at.eq(intent.at),
-            ))
-            .execute(conn)?;
-        if claimed != 1 {
-            return Err(Lost::Taken);
-        }
+        let (claim, at, leg) = (Bind::Int(id), Bind::Int(intent.at), Bind::Int(*leg));
+        execute(conn, CLAIM_LEG, &[claim, at, at, at, leg])?;
     }
     Ok(id)
 }
+
+/// (claim, now, now, now, leg)
+const CLAIM_LEG: &str = "UPDATE legs SET state = 'intended', claim_id = ?, \
+     first_attempt_at = coalesce(first_attempt_at, ?), last_attempt_at = ?, updated_at = ? \
+     WHERE id = ?";
+
+/// (state, failures, failed turns, epoch, alone, repeat, replay, due, reason, verdict, now, leg, claim)
+const SETTLE_LEG: &str = "UPDATE legs SET state = ?, failures = ?, failed_turns = ?, epoch = ?, \
+     alone = ?, repeat = ?, replay = ?, due_at = ?, reason = ?, verdict = ?, updated_at = ? \
+     WHERE id = ? AND claim_id = ? AND state IN ('intended', 'unknown') RETURNING subscription_id";
+
+/// (state, verdict, detail, when it was over, claim)
+const SETTLE_CLAIM: &str =
+    "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? WHERE id = ?";
 
 fn settle_leg(
     conn: &mut SqliteConnection,
@@ -260,25 +263,23 @@ fn settle_leg(
     if settlement.over && !stays {
         return Ok(None);
     }
-    let copy_id = diesel::update(legs::table.find(outcome.leg))
-        .filter(legs::claim_id.eq(settlement.claim))
-        .filter(conditions::ClaimedLegs)
-        .set((
-            legs::state.eq(&outcome.state),
-            legs::failures.eq(outcome.failures),
-            legs::failed_turns.eq(outcome.failed_turns),
-            legs::epoch.eq(outcome.epoch),
-            legs::alone.eq(outcome.alone),
-            legs::repeat.eq(outcome.repeat),
-            legs::replay.eq(outcome.replay),
-            legs::due_at.eq(outcome.due_at),
-            legs::reason.eq(&outcome.reason),
-            legs::verdict.eq(&settlement.verdict),
-            legs::updated_at.eq(settlement.at),
-        ))
-        .returning(legs::subscription_id)
-        .get_result(conn)
-        .optional()?;
+    let binds = [
+        Bind::Text(&outcome.state),
+        Bind::Int(outcome.failures.into()),
+        Bind::Int(outcome.failed_turns.into()),
+        Bind::Int(outcome.epoch.into()),
+        Bind::Int(outcome.alone.into()),
+        Bind::Int(outcome.repeat.into()),
+        Bind::Int(outcome.replay.into()),
+        Bind::Int(outcome.due_at),
+        Bind::Text(&outcome.reason),
+        Bind::Text(&settlement.verdict),
+        Bind::Int(settlement.at),
+        Bind::Int(outcome.leg),
+        Bind::Int(settlement.claim),
+    ];
+    let copies: Vec<i64> = query::<sql_types::BigInt>(SETTLE_LEG, &binds).load(conn)?;
+    let copy_id = copies.into_iter().next();
     if let Some(id) = copy_id
         && states::is_unsent(&outcome.state)
         && outcome.replay == 0

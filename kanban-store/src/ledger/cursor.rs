@@ -8,6 +8,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
+use crate::statement::{Bind, execute};
 
 /// A cursor that may be raised on its board to the copy's `settled`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub fn settled(row: &SubscriptionRow, lowest: Option<i64>, judged: Option<i64>) 
     }
 }
 
+/// (settled, now, copy)
+const SETTLE: &str = "UPDATE subscriptions SET settled = ?, updated_at = ? WHERE id = ?";
+
 /// Brings a copy's `settled` up to date with its legs; answers the copy, and its raise if there is one.
 pub fn refresh(
     conn: &mut SqliteConnection,
@@ -48,9 +52,7 @@ pub fn refresh(
     };
     let settled = settled(&row, lowest, judged);
     if settled != row.settled {
-        diesel::update(subscriptions::table.find(row.id))
-            .set((subscriptions::settled.eq(settled), subscriptions::updated_at.eq(now)))
-            .execute(conn)?;
+        execute(conn, SETTLE, &[Bind::Int(settled), Bind::Int(now), Bind::Int(row.id)])?;
         row.settled = settled;
     }
     let raise = raise_of(conn, &row)?;

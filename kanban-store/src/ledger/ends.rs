@@ -8,6 +8,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
+use crate::statement::{Bind, execute};
 
 /// Ends the unsent legs of a copy, except those that stay owed; answers how many.
 pub fn cancel_unsent(
@@ -41,12 +42,13 @@ pub fn vanished(conn: &mut SqliteConnection, copy: i64, now: i64) -> QueryResult
 
 /// Notes that a board's cursor was raised.
 pub fn note_raised(conn: &mut SqliteConnection, copy: i64, to: i64, now: i64) -> QueryResult<()> {
-    diesel::update(subscriptions::table.find(copy))
-        .filter(subscriptions::board_cursor.lt(to))
-        .set((subscriptions::board_cursor.eq(to), subscriptions::updated_at.eq(now)))
-        .execute(conn)
-        .map(drop)
+    let binds = [to, now, copy, to].map(Bind::Int);
+    execute(conn, NOTE_RAISED, &binds).map(drop)
 }
+
+/// (cursor, now, copy, cursor)
+const NOTE_RAISED: &str =
+    "UPDATE subscriptions SET board_cursor = ?, updated_at = ? WHERE id = ? AND board_cursor < ?";
 
 /// Why nothing more may be sent for a copy, if so (laws S2, O3).
 pub fn reason(
@@ -68,6 +70,6 @@ pub fn is_owed_after_its_row(row: &SubscriptionRow) -> bool {
 
 fn is_of_another_file(conn: &mut SqliteConnection, row: &SubscriptionRow) -> QueryResult<bool> {
     let now: Option<i64> =
-        boards::table.find(row.board_id).select(boards::incarnation).first(conn).optional()?;
+        boards::table.find(row.board_id).select(boards::incarnation).get_result(conn).optional()?;
     Ok(now != Some(row.incarnation))
 }

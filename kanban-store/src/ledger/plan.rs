@@ -12,6 +12,7 @@ use super::{
     schema::{events, legs, subscriptions},
     states,
 };
+use crate::statement::{Bind, execute};
 
 /// The key of a copy within its board's incarnation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,7 +178,7 @@ pub fn refresh_all(
 
 /// One copy.
 pub fn copy(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<SubscriptionRow>> {
-    subscriptions::table.find(id).select(SubscriptionRow::as_select()).first(conn).optional()
+    subscriptions::table.find(id).select(SubscriptionRow::as_select()).get_result(conn).optional()
 }
 
 /// Ends a leg of which nothing was sent; answers its copy, or nothing when it is too late.
@@ -235,7 +236,7 @@ fn upsert(
         .filter(subscriptions::thread.eq(&key.thread))
         .filter(subscriptions::created_at.eq(key.created_at))
         .select(SubscriptionRow::as_select())
-        .first(conn)
+        .get_result(conn)
         .optional()?;
     match known {
         Some(row) => update(conn, row, plan, now),
@@ -277,6 +278,10 @@ fn insert(
         .get_result(conn)
 }
 
+/// (adopted, previous owner, profile, mode, seen, cursor, archived event, life, now, copy)
+const UPDATE: &str = "UPDATE subscriptions SET adopted = ?, previous_owner = ?, profile = ?, mode = ?, \
+     seen = ?, board_cursor = ?, archived_event = ?, life = ?, updated_at = ? WHERE id = ?";
+
 /// Marks only rise, the previous owner is kept, and a written row is not written again unchanged.
 fn update(
     conn: &mut SqliteConnection,
@@ -301,19 +306,19 @@ fn update(
         return Ok(before);
     }
     after.updated_at = now;
-    diesel::update(subscriptions::table.find(after.id))
-        .set((
-            subscriptions::adopted.eq(after.adopted),
-            subscriptions::previous_owner.eq(after.previous_owner.as_deref()),
-            subscriptions::profile.eq(&after.profile),
-            subscriptions::mode.eq(&after.mode),
-            subscriptions::seen.eq(after.seen),
-            subscriptions::board_cursor.eq(after.board_cursor),
-            subscriptions::archived_event.eq(after.archived_event),
-            subscriptions::life.eq(&after.life),
-            subscriptions::updated_at.eq(after.updated_at),
-        ))
-        .execute(conn)?;
+    let binds = [
+        Bind::Int(after.adopted.into()),
+        Bind::TextOrNull(after.previous_owner.as_deref()),
+        Bind::Text(&after.profile),
+        Bind::Text(&after.mode),
+        Bind::Int(after.seen),
+        Bind::Int(after.board_cursor),
+        Bind::IntOrNull(after.archived_event),
+        Bind::Text(&after.life),
+        Bind::Int(after.updated_at),
+        Bind::Int(after.id),
+    ];
+    execute(conn, UPDATE, &binds)?;
     Ok(after)
 }
 

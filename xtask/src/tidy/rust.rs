@@ -114,9 +114,10 @@ fn board_files(path: &str, code: &str) -> Vec<Problem> {
     })
 }
 
-/// A test that sleeps is slow when it passes and fails on a slow machine.
+/// A test that sleeps is slow when it passes and fails on a slow machine. Benchmarks are no tests.
 fn sleeping(path: &str, content: &str, code: &str) -> Vec<Problem> {
-    let is_test = path.starts_with("tests/") || path.contains("/tests/");
+    let is_bench = path.contains("/benches/");
+    let is_test = !is_bench && (path.starts_with("tests/") || path.contains("/tests/"));
     let from = if is_test { 0 } else { before_tests(code).lines().count() };
     let mut problems = Vec::new();
     let mut marked = false;
@@ -213,6 +214,7 @@ mod tests {
         assert_eq!(lines("a/tests/it/a.rs", "time::sleep(d).await;\n"), [Some(2)]);
         let unit = "fn f() { sleep(d); }\n#[cfg(test)]\nmod tests {\n    fn t() { sleep(d); }\n}\n";
         assert_eq!(lines("a/src/a.rs", unit), [Some(5)]);
+        assert!(lines("tests/benches/b/a.rs", "thread::sleep(d);\n").is_empty());
     }
 
     #[test]

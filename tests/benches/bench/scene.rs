@@ -1,0 +1,281 @@
+//! Boards full of rows, a gateway as a process of its own, and what the kernel says about it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use diesel::{
+    Connection as _, RunQueryDsl as _, SqliteConnection, connection::SimpleConnection as _,
+    dsl::sql, sql_types::BigInt,
+};
+use kanban_store::write;
+use tempfile::TempDir;
+
+use crate::sink::Sink;
+
+/// A home with boards, and the settings of a gateway that serves them.
+pub struct Scene {
+    folder: TempDir,
+    settings: BTreeMap<String, String>,
+    boards: Vec<PathBuf>,
+    /// Where wakes go.
+    pub sink: Sink,
+}
+
+/// What a filled board holds.
+#[derive(Clone, Copy)]
+pub struct Fill {
+    /// `api_server`, or a platform of the peer's.
+    pub platform: &'static str,
+    /// Tasks, each with one subscription.
+    pub rows: usize,
+    /// Sessions that share them.
+    pub sessions: usize,
+    /// Whether each task has been completed, with nobody told yet.
+    pub unseen: bool,
+    /// Whether the rows are ours from birth.
+    pub ours: bool,
+}
+
+/// A gateway that runs.
+pub struct Gateway {
+    child: Child,
+    /// When it was started.
+    pub started: Instant,
+}
+
+/// A summary as long as most are.
+const PAYLOAD: &str = r#"{"summary": "The report is built and linked: 14 pages, three charts, all numbers checked twice."}"#;
+
+pub fn unix_now() -> i64 {
+    i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap()
+}
+
+impl Scene {
+    /// A home with so many boards, nothing in them.
+    pub fn new(boards: usize) -> Self {
+        Self::with(boards, Sink::start(false))
+    }
+
+    pub fn with(boards: usize, sink: Sink) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("hermes");
+        let mut paths = Vec::new();
+        for number in 0..boards {
+            let path = match number {
+                0 => home.join("kanban.db"),
+                _ => home.join(format!("kanban/boards/b{number}/kanban.db")),
+            };
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            write::create_board(&path).unwrap();
+            paths.push(path.canonicalize().unwrap());
+        }
+        let server = format!(
+            "[{{ profile = \"default\", url = \"{}\", key = \"bench-key-0123456789\" }}]",
+            sink.url()
+        );
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let settings = BTreeMap::from([
+            ("HOME".to_owned(), text(folder.path())),
+            ("HERMES_HOME".to_owned(), text(&home)),
+            ("KANBAN_GATEWAY_LEDGER".to_owned(), text(&folder.path().join("state/ledger.db"))),
+            ("KANBAN_GATEWAY_API_SERVER".to_owned(), server),
+        ]);
+        Self { folder, settings, boards: paths, sink }
+    }
+
+    /// Sets a key of the configuration, such as `wake.settle`.
+    pub fn set(&mut self, key: &str, value: &str) {
+        let name = key.to_uppercase().replace('.', "__");
+        self.settings.insert(format!("KANBAN_GATEWAY_{name}"), value.to_owned());
+    }
+
+    pub fn board(&self, number: usize) -> &Path {
+        &self.boards[number]
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn ledger(&self) -> PathBuf {
+        self.folder.path().join("state/ledger.db")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("hermes")
+    }
+
+    /// Fills a board.
+    pub fn fill(&self, number: usize, fill: Fill) {
+        let Fill { platform, rows, sessions, unseen, ours } = fill;
+        let (now, owner) = (unix_now(), if ours { "'kanban-gateway'" } else { "NULL" });
+        let mut board = connect(&self.boards[number]);
+        let series = format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})"
+        );
+        let status = if unseen { "done" } else { "running" };
+        board
+            .batch_execute(&format!(
+                "BEGIN IMMEDIATE;
+                 {series} INSERT INTO tasks (id, title, assignee, status, created_at)
+                   SELECT printf('t_%08x', i), 'Build report ' || i, 'writer', '{status}', {now} FROM n;
+                 {series} INSERT INTO task_events (id, task_id, kind, created_at)
+                   SELECT i, printf('t_%08x', i), 'created', {now} FROM n;
+                 {series} INSERT INTO kanban_notify_subs
+                   (task_id, platform, chat_id, thread_id, created_at, last_event_id, notifier_profile)
+                   SELECT printf('t_%08x', i), '{platform}', 'sess-{number}-' || (i % {sessions}), '',
+                     {now}, i, {owner} FROM n;
+                 COMMIT"
+            ))
+            .unwrap();
+        if unseen {
+            self.complete(number, 1, rows);
+        }
+        board.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    }
+
+    /// Completes the tasks `from..=to` of a board in one commit.
+    pub fn complete(&self, number: usize, from: usize, to: usize) {
+        let now = unix_now();
+        connect(&self.boards[number])
+            .batch_execute(&format!(
+                "BEGIN IMMEDIATE;
+                 WITH RECURSIVE n(i) AS (SELECT {from} UNION ALL SELECT i + 1 FROM n WHERE i < {to})
+                 INSERT INTO task_events (task_id, kind, payload, created_at)
+                   SELECT printf('t_%08x', i), 'completed', '{PAYLOAD}', {now} FROM n;
+                 COMMIT"
+            ))
+            .unwrap();
+    }
+
+    /// Starts the release build of the program.
+    pub fn start(&self) -> Gateway {
+        let started = Instant::now();
+        let child = self.command(&["run"]).spawn().unwrap();
+        Gateway { child, started }
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var_os("KANBAN_GATEWAY_BENCH_BIN").unwrap());
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(&self.settings)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        if let Some(log) = std::env::var_os("KANBAN_GATEWAY_BENCH_LOG") {
+            let file = fs::OpenOptions::new().create(true).append(true).open(log);
+            command.stderr(file.unwrap());
+        }
+        command
+    }
+
+    /// Starts it and waits until the boards are served: until an event of now has arrived.
+    ///
+    /// The event is the completion of the first task of the first board.
+    pub fn start_warm(&self) -> Gateway {
+        let gateway = self.start();
+        let before = self.sink.count();
+        self.complete(0, 1, 1);
+        self.sink.wait_for(before + 1, Duration::from_secs(120));
+        gateway
+    }
+
+    /// Waits until every row of a board has an owner.
+    pub fn wait_owned(&self, number: usize) {
+        let mut board = connect(&self.boards[number]);
+        wait("rows are adopted", || {
+            count(&mut board, "kanban_notify_subs WHERE notifier_profile IS NULL") == 0
+        });
+    }
+
+    /// Waits until every cursor of a board is at its task's newest event.
+    pub fn wait_caught_up(&self, number: usize) {
+        let mut board = connect(&self.boards[number]);
+        wait("cursors are raised", || count(&mut board, BEHIND) == 0);
+    }
+}
+
+/// Rows that have something above their cursor.
+const BEHIND: &str = "kanban_notify_subs s WHERE EXISTS (SELECT 1 FROM task_events e
+    WHERE e.task_id = s.task_id AND e.id > s.last_event_id AND e.kind = 'completed')";
+
+fn count(board: &mut SqliteConnection, what: &str) -> i64 {
+    let all = sql::<BigInt>(&format!("(SELECT count(*) FROM {what})"));
+    diesel::select(all).get_result(board).unwrap()
+}
+
+fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(120);
+    while !is_so() {
+        assert!(Instant::now() < until, "not within two minutes: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn connect(path: &Path) -> SqliteConnection {
+    let mut connection = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+    connection.batch_execute("PRAGMA busy_timeout = 30000; PRAGMA synchronous = FULL").unwrap();
+    connection
+}
+
+impl Gateway {
+    fn proc(&self, file: &str) -> String {
+        fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
+    }
+
+    /// Processor time so far.
+    pub fn cpu(&self) -> Duration {
+        let stat = self.proc("stat");
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        // The kernel counts in hundredths of a second on every Linux.
+        Duration::from_millis(ticks * 10)
+    }
+
+    fn status(&self, name: &str) -> u64 {
+        let status = self.proc("status");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    /// Resident memory now, and the most so far, in KiB.
+    pub fn memory(&self) -> (u64, u64) {
+        (self.status("VmRSS"), self.status("VmHWM"))
+    }
+
+    pub fn threads(&self) -> u64 {
+        self.status("Threads")
+    }
+
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    /// SIGTERM, and its end.
+    pub fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// SIGKILL, and its end.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // After `stop` or `kill` there is nobody any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -101,21 +101,26 @@ pub fn read(conn: &mut SqliteConnection, now: i64, wakes_since: i64) -> QueryRes
             .order((aliases::channel, aliases::raw))
             .select((aliases::channel, aliases::raw, aliases::resolved))
             .load(conn)?,
-        wakes: claims::table
-            .filter(claims::intended_at.ge(wakes_since))
-            .filter(claims::target.eq(SESSION))
-            .filter(claims::verdict.eq_any(POSTED))
-            .order((claims::intended_at, claims::id))
-            .select((
-                claims::channel,
-                claims::chat,
-                claims::intended_at,
-                claims::verdict,
-                claims::reference,
-            ))
-            .load(conn)?,
+        wakes: wakes(conn, wakes_since)?,
         newest_claim: claims::table.select(dsl::max(claims::intended_at)).get_result(conn)?,
     })
+}
+
+/// Wakes that were posted since then, or may have been, oldest first.
+pub fn wakes(conn: &mut SqliteConnection, since: i64) -> QueryResult<Vec<WakeRow>> {
+    claims::table
+        .filter(claims::intended_at.ge(since))
+        .filter(claims::target.eq(SESSION))
+        .filter(claims::verdict.eq_any(POSTED))
+        .order((claims::intended_at, claims::id))
+        .select((
+            claims::channel,
+            claims::chat,
+            claims::intended_at,
+            claims::verdict,
+            claims::reference,
+        ))
+        .load(conn)
 }
 
 /// What a claim of a wake calls its target.

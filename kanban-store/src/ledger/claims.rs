@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use diesel::{prelude::*, sql_types};
 
 use super::{
-    conditions,
+    attempts, conditions,
     cursor::RaiseRow,
     ends,
     plan::{close, copy, refresh_all},
@@ -145,6 +145,11 @@ pub fn settle(
         if let Some(id) = settle_leg(conn, settlement, outcome)? {
             touched.insert(id);
             settled += 1;
+            // What is delivered has its last word in the claim: nothing more is written for it.
+            if outcome.state != states::DELIVERED {
+                let came = (&*settlement.verdict, &*settlement.detail, settlement.at);
+                attempts::note(conn, outcome.leg, &claim, came)?;
+            }
         }
     }
     if settlement.over {

@@ -34,7 +34,7 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
         Command::Status { board: Board { board: Some(_) }, .. } => {
             bail!(Unusable("--board goes with --why: `status` tells of every board".to_owned()))
         }
-        Command::Status { json, .. } => output::status(&status::status(ctx), json.json),
+        Command::Status { json, .. } => super::status::status(&status::status(ctx), json.json),
         Command::Sub { command } => sub(command, ctx),
         Command::Board { command } => super::board::board(command, ctx),
         Command::Task { command } => super::task::task(command, ctx),

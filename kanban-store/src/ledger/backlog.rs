@@ -97,13 +97,18 @@ pub fn read(conn: &mut SqliteConnection, now: i64, wakes_since: i64) -> QueryRes
             .order(pauses::channel)
             .select(PauseRow::as_select())
             .load(conn)?,
-        aliases: aliases::table
-            .order((aliases::channel, aliases::raw))
-            .select((aliases::channel, aliases::raw, aliases::resolved))
-            .load(conn)?,
+        aliases: aliases(conn)?,
         wakes: wakes(conn, wakes_since)?,
         newest_claim: claims::table.select(dsl::max(claims::intended_at)).get_result(conn)?,
     })
+}
+
+/// Sessions that answer under another name: channel, raw, resolved.
+pub fn aliases(conn: &mut SqliteConnection) -> QueryResult<Vec<(String, String, String)>> {
+    aliases::table
+        .order((aliases::channel, aliases::raw))
+        .select((aliases::channel, aliases::raw, aliases::resolved))
+        .load(conn)
 }
 
 /// Wakes that were posted since then, or may have been, oldest first.

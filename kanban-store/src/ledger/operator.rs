@@ -17,8 +17,8 @@ pub use self::{
     list::{BoardInfo, Counts, InstanceInfo, LaneInfo, SubscriptionFilter, SubscriptionInfo},
     release::{Adoption, Released},
 };
-pub use super::{attempts::Attempt, backlog::WakeRow};
 use super::{Ledger, backlog, claims, during, now, prune, rows::PauseRow};
+pub use super::{attempts::Attempt, backlog::WakeRow};
 use crate::error::StoreError;
 
 /// An operator's hand on a ledger. A running daemon sees what it changed and reads anew.
@@ -136,6 +136,11 @@ impl Operator {
     /// Wakes that were posted since then, oldest first: those that count against budgets (law W5).
     pub fn wakes(&mut self, since: i64) -> Result<Vec<WakeRow>, StoreError> {
         self.read("listing wakes", |conn| backlog::wakes(conn, since))
+    }
+
+    /// Sessions that answer under another name: channel, raw, resolved.
+    pub fn aliases(&mut self) -> Result<Vec<(String, String, String)>, StoreError> {
+        self.read("listing names of sessions", backlog::aliases)
     }
 
     /// The boards that the ledger knows.

@@ -10,6 +10,7 @@ mod errors;
 mod instances;
 mod listen;
 mod process;
+mod reports;
 mod shutdown;
 mod status;
 mod tasks;

@@ -7,6 +7,7 @@ mod certificate;
 mod child;
 mod gateway;
 mod list;
+mod operator;
 mod registry;
 mod reports;
 mod state;

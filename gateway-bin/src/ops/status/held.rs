@@ -96,13 +96,18 @@ impl<'a> Holds<'a> {
             Some(_) => return "another message is under way there".to_owned(),
             None => {}
         }
-        if !is_wake {
-            return "it is about to be sent".to_owned();
+        if let Some(used_up) = self.budget(&lane) {
+            return used_up;
         }
-        self.budget(&lane).unwrap_or_else(|| {
-            "it is about to be sent, unless a turn runs in its session: that is waited for"
-                .to_owned()
-        })
+        let prefix = format!("{} ", lane.channel());
+        let busy = self.lanes.keys().filter(|name| name.starts_with(&prefix)).count();
+        if busy >= self.policy.concurrency {
+            let others = if busy == 1 { "other is" } else { "others are" };
+            return format!("{busy} {others} under way on its channel, the most at a time");
+        }
+        let turn =
+            if is_wake { ", unless a turn runs in its session: that is waited for" } else { "" };
+        format!("it is about to be sent{turn}")
     }
 
     fn troubled(&self, slug: &str) -> Option<&str> {

@@ -97,7 +97,7 @@ pub(crate) fn join(
 
     let generation = Arc::new(AtomicU8::new(0));
     let maker = ChannelMaker {
-        client: client(&config)?,
+        client: client(config)?,
         config: config.clone(),
         extra: options.channels,
         console: console(&config, options.console)?,
@@ -349,7 +349,7 @@ pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
 /// The world at this moment, for commands that only look.
 pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
     let maker = ChannelMaker {
-        client: client(&config)?,
+        client: client(config)?,
         config: config.clone(),
         extra: Vec::new(),
         console: console(config, None)?,

@@ -60,7 +60,7 @@ async fn b7_a_board_of_garbage_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn b2_one_spoilt_row_spoils_no_other() {
+async fn b2_report_4_one_spoilt_row_spoils_no_other() {
     let world = World::new().await;
     let (task, row) = world.cards.asked("Build the report", "sess-good");
     let spoilt = world.cards.task("Build the next report");

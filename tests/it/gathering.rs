@@ -38,7 +38,8 @@ async fn thirty_while_held(world: &World) -> Vec<RowKey> {
 }
 
 #[tokio::test]
-async fn w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once() {
+async fn w5_report_80_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once()
+{
     let world = World::new().await;
     let rows = thirty_while_held(&world).await;
     let turns = world.receiver.turns("sess-abc");
@@ -197,7 +198,8 @@ async fn w3_a_session_that_was_compressed_is_followed() {
 }
 
 #[tokio::test]
-async fn w5_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_restart() {
+async fn w5_report_33_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_restart()
+{
     let mut world = World::new().await;
     world.set("wake.max_per_hour", "1");
     let (task, row) = world.cards.asked("Build the report", "sess-often");
@@ -216,6 +218,8 @@ async fn w5_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_
     world.legs("planned", 1).await;
     running.stop().await.unwrap();
     assert_eq!((world.receiver.turns("sess-often"), world.receiver.turns("sess-other")), (1, 1));
+    let wakes = world.receiver.wakes();
+    assert!(wakes.iter().all(|wake| wake.text().starts_with("[kanban] ")), "no user wrote these");
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn o2_a_row_that_is_made_while_we_run_is_stamped_without_any_event() {
 }
 
 #[tokio::test]
-async fn o1_rows_that_a_live_hermes_serves_are_left_as_they_are() {
+async fn o1_report_10_report_11_rows_that_a_live_hermes_serves_are_left_as_they_are() {
     let world = World::new().await;
     a_live_hermes(&world, &["api_server", "telegram"]);
     let task = world.cards.task("Build the report");
@@ -121,7 +121,7 @@ async fn o4_a_platform_that_a_live_hermes_serves_too_is_refused_at_the_start() {
 }
 
 #[tokio::test]
-async fn o6_each_profile_has_its_server_and_an_unknown_one_gets_no_post() {
+async fn o6_report_41_each_profile_has_its_server_and_an_unknown_one_gets_no_post() {
     let mut world = World::new().await;
     let work = Receiver::start(ReceiverConfig::default()).await.unwrap();
     world.server("work", &work.url(), work.key().expose_secret());

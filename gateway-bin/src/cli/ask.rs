@@ -34,7 +34,7 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
         Command::Status { board: Board { board: Some(_) }, .. } => {
             bail!(Unusable("--board goes with --why: `status` tells of every board".to_owned()))
         }
-        Command::Status { json, .. } => output::status(&status::status(ctx), json.json),
+        Command::Status { json, .. } => super::status::status(&status::status(ctx), json.json),
         Command::Sub { command } => sub(command, ctx),
         Command::Board { command } => super::board::board(command, ctx),
         Command::Task { command } => super::task::task(command, ctx),
@@ -48,11 +48,16 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
             let (found, done) = dead::replay(ctx, &selection, dry_run)?;
             if dry_run {
                 let found: Vec<Delivery> = found.into_iter().map(Delivery::from).collect();
-                return list(json, &found, &["ID", "TASK", "EVENT", "STATE"], |leg| {
+                let head = ["ID", "BOARD", "TASK", "WHAT", "AT", "PLATFORM", "CHAT", "STATE"];
+                return list(json, &found, &head, |leg| {
                     vec![
                         leg.id.to_string(),
+                        leg.board.clone(),
                         leg.task.clone(),
                         leg.event_kind.clone(),
+                        leg.event_at.to_string(),
+                        leg.platform.clone(),
+                        leg.chat.clone(),
                         leg.state.clone(),
                     ]
                 });
@@ -175,11 +180,12 @@ fn sub(command: SubCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
 fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     match command {
         DeadCommand::List { dropped, json } => {
-            let head =
-                ["ID", "BOARD", "TASK", "WHAT", "HOW", "PLATFORM", "CHAT", "STATE", "REASON"];
+            let head = ["ID", "BOARD", "TASK", "WHAT", "HOW", "PLATFORM", "CHAT", "STATE", "WHY"];
             let dead: Vec<Delivery> =
                 dead::list(ctx, dropped)?.into_iter().map(Delivery::from).collect();
             list(json, &dead, &head, |leg| {
+                let said = [leg.verdict.as_str(), leg.reason.as_str()];
+                let said: Vec<&str> = said.into_iter().filter(|word| !word.is_empty()).collect();
                 vec![
                     leg.id.to_string(),
                     leg.board.clone(),
@@ -189,7 +195,7 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
                     leg.platform.clone(),
                     leg.chat.clone(),
                     leg.state.clone(),
-                    leg.reason.clone(),
+                    said.join(": "),
                 ]
             })
         }

@@ -11,6 +11,7 @@ mod board;
 mod complete;
 mod events;
 mod output;
+mod status;
 mod table;
 mod task;
 mod task_args;

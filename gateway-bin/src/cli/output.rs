@@ -7,15 +7,14 @@ use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{args::Listen as ListenArgs, exit, table::shown};
+use super::{args::Listen as ListenArgs, table::shown};
 use crate::{
     config::Shown,
     ops::{
         counted,
-        dead::{Decision, Shown as Delivered},
+        dead::{Attempted, Decision, Shown as Delivered},
         listen::{Heard, Listen},
         serve::Left,
-        status::{Health, Status, Waiting},
         time::Moment,
     },
 };
@@ -82,6 +81,7 @@ pub(super) fn delivery(shown: &Delivered) -> ExitCode {
     field("subscription", &format!("{} ({})", delivery.subscription, shown.life));
     field("planned", &delivery.planned_at.to_string());
     field("due", &at(delivery.due_at));
+    field("first sent", &at(delivery.first_attempt_at));
     field("last sent", &at(delivery.last_attempt_at));
     field("failures", &delivery.failures.to_string());
     field("repetition", &delivery.epoch.to_string());
@@ -97,6 +97,11 @@ pub(super) fn delivery(shown: &Delivered) -> ExitCode {
         field("intended", &claim.intended_at.to_string());
         field("settled", &at(claim.settled_at));
     }
+    for attempt in &shown.attempts {
+        let Attempted { claim, ended_at, verdict, detail, .. } = attempt;
+        let said = if detail.is_empty() { verdict.clone() } else { format!("{verdict}: {detail}") };
+        field("attempt", &format!("{ended_at} request {claim}: {said}"));
+    }
     ExitCode::SUCCESS
 }
 
@@ -105,106 +110,6 @@ pub(super) fn field(name: &str, value: &str) {
     if !value.is_empty() {
         say!("{name:<12} {}", shown(value));
     }
-}
-
-/// Prints what `status` found; the exit code says how it stands.
-pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
-    let code = ExitCode::from(match status.health {
-        Health::Healthy => 0,
-        Health::Degraded => exit::PARTLY,
-        Health::Down => exit::DOWN,
-    });
-    if json {
-        print_json(status)?;
-        return Ok(code);
-    }
-    let word = match status.health {
-        Health::Healthy => "healthy",
-        Health::Degraded => "degraded",
-        Health::Down => "down",
-    };
-    say!("{word}");
-    for reason in &status.reasons {
-        say!("  {reason}");
-    }
-    say!("set-up {}", status.setup);
-    for platform in &status.ownership {
-        say!("  {}", platform.line);
-    }
-    for problem in &status.problems {
-        say!("  {problem}");
-    }
-    say!("boards");
-    for board in &status.boards {
-        let id = board.id.map(|id| format!(" (id {id})")).unwrap_or_default();
-        say!("  {}{id}: {}", board.slug, board.state);
-        let subscriptions = counted(board.subscriptions, "subscription");
-        say!("    {subscriptions}, newest event {}, {}", board.newest_event, board.path);
-    }
-    if status.boards.is_empty() {
-        say!("  none yet; make one with `kanban-gateway board create NAME`");
-    }
-    for rows in status.unserved.iter().filter(|rows| !rows.by_nobody) {
-        let count = counted(rows.rows, "row");
-        say!("  {}: {count} of {} not served: {}", rows.board, rows.platform, rows.reason);
-    }
-    say!("deliveries");
-    for (state, count) in &status.legs {
-        say!("  {state}: {count}");
-    }
-    if status.cursors_to_raise > 0 {
-        say!("  cursors to raise: {}", status.cursors_to_raise);
-    }
-    for lane in &status.lanes {
-        let (count, since) = (counted(lane.legs, "message"), lane.since);
-        match lane.state.as_str() {
-            "unknown" => say!(
-                "  {}: outcome of {count} sent at {since} unknown, being found out: {}",
-                lane.lane,
-                shown(&lane.reason)
-            ),
-            state => say!("  {}: {count} {state} since {since}", lane.lane),
-        }
-    }
-    for group in &status.waiting {
-        waiting(group);
-    }
-    for pause in &status.pauses {
-        say!("  channel {} rests until {}: {}", pause.channel, pause.until, pause.reason);
-    }
-    for process in &status.instances {
-        say!("process {} ({}) since {}", process.pid, process.id, process.started_at);
-    }
-    Ok(code)
-}
-
-/// One line for deliveries that wait together.
-fn waiting(group: &Waiting) {
-    const IDS: usize = 5;
-    let mut ids: Vec<String> = group.ids.iter().take(IDS).map(ToString::to_string).collect();
-    if group.ids.len() > IDS {
-        ids.push("…".to_owned());
-    }
-    let why = match (group.verdict.as_str(), group.reason.as_str()) {
-        ("", "") => "not sent yet".to_owned(),
-        ("", reason) => reason.to_owned(),
-        (verdict, reason) => format!("{verdict}: {reason}"),
-    };
-    let thread = match group.thread.as_str() {
-        "" => String::new(),
-        thread => format!(" #{thread}"),
-    };
-    say!(
-        "  {} {}{}: {} {}, due {}: {} (dead show {})",
-        group.channel,
-        shown(&group.chat),
-        shown(&thread),
-        group.ids.len(),
-        group.state,
-        group.due_at,
-        shown(&why),
-        ids.join(" ")
-    );
 }
 
 /// Prints what an operator's decision came to; fails when nothing could be done.

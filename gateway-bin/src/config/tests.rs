@@ -100,7 +100,7 @@ fn the_default_file_means_the_defaults_as_written_and_uncommented() {
 }
 
 #[test]
-fn every_key_has_an_effect() {
+fn report_16_every_key_has_an_effect() {
     let place = Place::new().with_file(
         r#"
         owner = "gw2"

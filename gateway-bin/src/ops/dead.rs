@@ -7,7 +7,7 @@ use kanban_store::ledger::operator::{
     DeadDetail, DeadLeg, Operator, ReplayFilter, SubscriptionFilter,
 };
 
-pub use delivery::{Claim, Delivery, Shown};
+pub use delivery::{Attempted, Claim, Delivery, Shown};
 pub use kanban_store::ledger::operator::Decision;
 
 use super::{Context, Unusable};

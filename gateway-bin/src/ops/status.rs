@@ -3,10 +3,13 @@
 mod accept;
 mod boards;
 mod deliveries;
+mod held;
+mod lag;
+mod pending;
 
 use std::collections::BTreeMap;
 
-use kanban_notify::policy::World;
+use kanban_notify::{policy::World, time::Timestamp};
 use serde::Serialize;
 
 use super::{
@@ -15,6 +18,9 @@ use super::{
     time::Moment,
 };
 use crate::hermes::Ownership;
+
+/// An event of ours is planned within so many seconds of its commit, unless something is in the way.
+const LATE: i64 = 60;
 
 /// Everything that `status` tells.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +37,9 @@ pub struct Status {
     pub instances: Vec<Process>,
     /// The boards.
     pub boards: Vec<BoardHealth>,
-    /// Deliveries by state, without those that an operator dropped.
+    /// Subscriptions of ours that are owed something, the one that waits longest first.
+    pub lag: Vec<Lag>,
+    /// Deliveries by state, without those that an operator dropped; every state is there.
     pub legs: BTreeMap<String, i64>,
     /// Cursors that are settled and not raised yet.
     pub cursors_to_raise: i64,
@@ -45,6 +53,8 @@ pub struct Status {
     pub pauses: Vec<Paused>,
     /// Rows that nobody or somebody else serves, by board, platform and reason.
     pub unserved: Vec<Unserved>,
+    /// Kinds among the newest events of a board that this version does not know.
+    pub unknown_kinds: Vec<UnknownKind>,
     /// What of Hermes' files cannot be used.
     pub problems: Vec<String>,
 }
@@ -83,6 +93,10 @@ pub struct BoardHealth {
     pub path: String,
     /// `ok`, or why it is not delivered from.
     pub state: String,
+    /// Which file behind the path it is, from 1; above 1 it was replaced.
+    pub incarnation: Option<i64>,
+    /// What is odd about it and keeps nothing from being delivered.
+    pub notes: Vec<String>,
     /// How many subscriptions it has.
     pub subscriptions: usize,
     /// The newest event.
@@ -123,6 +137,44 @@ pub struct Waiting {
     pub reason: String,
     /// When the first of them may be tried.
     pub due_at: Moment,
+    /// What the first of them waits for, as far as can be seen from outside.
+    pub held_by: String,
+}
+
+/// A subscription that is owed something.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lag {
+    /// The board.
+    pub board: String,
+    /// The task.
+    pub task: String,
+    /// The platform.
+    pub platform: String,
+    /// The chat or session.
+    pub chat: String,
+    /// The thread; empty for none.
+    pub thread: String,
+    /// The ledger's id of its copy, as in `sub list`; none before it was served.
+    pub subscription: Option<i64>,
+    /// How many events are not told yet.
+    pub events: i64,
+    /// When the oldest of them was written.
+    pub oldest_at: Moment,
+    /// How many seconds ago that was.
+    pub seconds: i64,
+}
+
+/// A kind of event that this version does not know, so that nobody is told of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnknownKind {
+    /// The board.
+    pub board: String,
+    /// Its name.
+    pub kind: String,
+    /// How many of the newest events are of it.
+    pub events: i64,
+    /// The newest of them.
+    pub newest_event: i64,
 }
 
 /// A channel that rests.
@@ -166,6 +218,9 @@ pub fn status(ctx: &Context) -> Status {
     for board in looked.boards.iter().filter(|board| board.state != "ok") {
         reasons.push(format!("board {}: {}", board.slug, board.state));
     }
+    let now = kanban_store::ledger::now();
+    let oldest = Timestamp::from_micros(now).before(policy.max_age).secs();
+    let lag = lag::lag(&known.lags, &known.copies, &looked.pending, oldest, now);
     let unserved = unserved(&looked.subs);
     for rows in unserved.iter().filter(|rows| rows.by_nobody) {
         reasons.push(format!(
@@ -183,6 +238,7 @@ pub fn status(ctx: &Context) -> Status {
         ownership: hermes.ownership(&policy, &world),
         instances: Vec::new(),
         boards: looked.boards,
+        lag,
         legs: BTreeMap::new(),
         cursors_to_raise: 0,
         oldest_open: None,
@@ -190,9 +246,11 @@ pub fn status(ctx: &Context) -> Status {
         waiting: Vec::new(),
         pauses: Vec::new(),
         unserved,
+        unknown_kinds: looked.unknown_kinds,
         problems: hermes.problems(),
     };
-    deliveries::fill(&mut status, known);
+    deliveries::fill(&mut status, known, &policy, &world);
+    reasons.extend(unread(&status, &looked.pending, oldest, now));
     reasons.extend(deliveries::reasons(&status, &policy));
     status.health = match (status.instances.is_empty(), reasons.is_empty()) {
         (true, _) => {
@@ -210,6 +268,33 @@ pub fn status(ctx: &Context) -> Status {
 pub fn is_delivering(ctx: &Context) -> anyhow::Result<bool> {
     let Some(mut ledger) = ctx.ledger()? else { return Ok(false) };
     Ok(ledger.instances()?.iter().any(|instance| deliveries::is_alive(instance.pid)))
+}
+
+/// Boards that deliver and are far behind their events.
+fn unread(
+    status: &Status,
+    pending: &[(String, Vec<pending::Pending>)],
+    since: i64,
+    now: i64,
+) -> Vec<String> {
+    let late = (now / 1_000_000).saturating_sub(LATE);
+    let ok =
+        |slug: &str| status.boards.iter().any(|board| board.slug == slug && board.state == "ok");
+    let mut reasons = Vec::new();
+    for (slug, rows) in pending.iter().filter(|(slug, _)| ok(slug)) {
+        let owed = rows.iter().filter_map(|row| row.since(since));
+        let (events, oldest) =
+            owed.fold((0, now), |(events, oldest), (more, at)| (events + more, oldest.min(at)));
+        if events > 0 && oldest < late && !status.instances.is_empty() {
+            let count =
+                if events == 1 { "1 event is".to_owned() } else { format!("{events} events are") };
+            let since = Moment::from_secs(oldest);
+            reasons.push(format!(
+                "board {slug}: {count} not taken in, the oldest of {since}; see the log of `run`"
+            ));
+        }
+    }
+    reasons
 }
 
 fn unserved(subs: &[subs::SubLine]) -> Vec<Unserved> {

@@ -14,8 +14,8 @@ use kanban_store::{
 };
 use serde::Serialize;
 
+pub(super) use list::{Copies, domain_row, lines, of_task, rows, world};
 pub use list::{Listing, Reach, SubLine, list};
-pub(super) use list::{copies_of, domain_row, is_copy, lines, rows, world};
 
 use super::{Context, Unusable, unix_now};
 use crate::config::nearest;
@@ -93,9 +93,8 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
     let (found, mut board) = ctx.board(board)?;
     let task = super::tasks::resolve(&mut board, &found.slug, &target.task)?;
     let target = &Target { task, ..target.clone() };
-    let same = rows(&mut board)?.into_iter().find(|row| {
-        row.key.task == target.task
-            && row.key.platform.trim().to_lowercase() == platform
+    let same = board.subscriptions_of(&target.task)?.into_iter().find(|row| {
+        row.key.platform.trim().to_lowercase() == platform
             && row.key.chat == target.chat
             && !row.key.thread.is_empty()
     });
@@ -127,7 +126,7 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
 fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     let has_mode = board.features().delivery_mode;
-    let row = rows(board)?.into_iter().find(|row| row.key == *key);
+    let row = board.subscriptions_of(&key.task)?.into_iter().find(|row| row.key == *key);
     if let Some(row) = row {
         let (reach, why) =
             list::reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
@@ -266,11 +265,11 @@ pub fn release(ctx: &Context, wanted: &Wanted) -> anyhow::Result<Vec<(Subscripti
 /// The row that a target names; without a thread it must be the only one.
 fn find(board: &mut Board, target: &Target) -> anyhow::Result<SubscriptionRow> {
     let platform = target.platform.trim().to_lowercase();
-    let mut matches: Vec<SubscriptionRow> = rows(board)?
+    let mut matches: Vec<SubscriptionRow> = board
+        .subscriptions_of(&target.task)?
         .into_iter()
         .filter(|row| {
-            row.key.task == target.task
-                && row.key.platform.trim().to_lowercase() == platform
+            row.key.platform.trim().to_lowercase() == platform
                 && row.key.chat == target.chat
                 && target.thread.as_ref().is_none_or(|thread| *thread == row.key.thread)
         })

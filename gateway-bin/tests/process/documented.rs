@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::{
-    process::{json, printed},
-    support::world::World,
+    process::{Process, json, output, printed},
+    support::{cards::now, wait::eventually, world::World},
 };
 
 /// The words in backticks of the row that begins with a command.
@@ -61,8 +63,61 @@ async fn every_field_is_documented() {
     let known: BTreeSet<String> =
         documented("board show").union(&documented("board list")).cloned().collect();
     assert!(shown.as_object().unwrap().keys().all(|field| known.contains(field)), "{shown}");
-    let status = printed(&world, &["status", "--json"], 4).await;
-    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let shown = json(&world, &["dead", "show", &leg, "--json"]).await;
+    assert_eq!(undocumented("dead show", &shown), BTreeSet::new());
+}
+
+/// The fields of every list and object in `shown` that docs/JSON.md does not name.
+fn undocumented(command: &str, shown: &Value) -> BTreeSet<String> {
+    let parts = shown.as_object().unwrap().iter().filter_map(|(key, value)| {
+        let part = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        Some((key, part.as_object()?))
+    });
+    let fields = parts.flat_map(|(key, part)| {
+        // `legs` is a map by state, and named as a whole.
+        let known = if key == "legs" {
+            documented(command)
+        } else {
+            documented(&format!("{command}: {key}"))
+        };
+        part.keys()
+            .filter(|field| !known.contains(*field))
+            .map(|field| format!("{key}.{field}"))
+            .collect::<Vec<_>>()
+    });
+    fields.collect()
+}
+
+#[tokio::test]
+async fn every_field_of_status_is_documented_and_every_state_is_counted() {
+    let mut world = World::new().await;
+    world.server("ghost", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");
+    world.receiver.hold();
+    let (task, _) = world.cards.asked("Build the report", "sess-abc");
+    world.cards.subscribe_as(&task, "api_server", "sess-def", Some("kanban-gateway.ghost"));
+    world.cards.subscribe_as(&task, "telegram", "42", Some("kanban-gateway"));
+    world.cards.complete(&task, "done once");
+    world.cards.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, created_at) VALUES ('{task}', 'handed_over', {})",
+        now()
+    ));
+    let mut run = Process::run(&world);
+    run.says("destination unreachable").await;
+    eventually("a wake is under way", || world.receiver.wakes().first().map(drop)).await;
+    let shown = output(&world, &["status", "--json"]).await;
+    let status: Value = serde_json::from_slice(&shown.stdout).unwrap();
     let known = documented("status");
-    assert!(status.as_object().unwrap().keys().all(|field| known.contains(field)), "{status}");
+    let fields = status.as_object().unwrap();
+    assert!(fields.keys().all(|field| known.contains(field)), "{status:#}");
+    assert_eq!(undocumented("status", &status), BTreeSet::new());
+    for (part, list) in fields.iter().filter(|(_, value)| value.is_array()) {
+        let may_be_empty = part == "problems";
+        assert!(may_be_empty || !list.as_array().unwrap().is_empty(), "{part} of {status:#}");
+    }
+    let states: Vec<&String> = status["legs"].as_object().unwrap().keys().collect();
+    assert_eq!(states.len(), 9, "a script finds each of them: {states:?}");
+    let lag: Vec<(&str, i64)> = (status["lag"].as_array().unwrap().iter())
+        .map(|lag| (lag["chat"].as_str().unwrap(), lag["events"].as_i64().unwrap()))
+        .collect();
+    assert_eq!(lag, [("sess-abc", 1), ("sess-def", 1)]);
 }

@@ -76,7 +76,7 @@ async fn d9_what_a_killed_instance_held_is_taken_over_at_once_and_sent_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d9_two_instances_share_a_board_and_one_dies_over_and_over() {
+async fn d9_report_61_two_instances_share_a_board_and_one_dies_over_and_over() {
     let world = world().await;
     let mut second = Process::run(&world);
     second.says("ready").await;

@@ -1,6 +1,7 @@
 //! The program in processes of its own: its commands; killed, stopped, two at a time.
 #![cfg(test)]
 
+mod behind;
 mod commands;
 mod configuration;
 mod crashes;
@@ -9,6 +10,7 @@ mod errors;
 mod instances;
 mod listen;
 mod process;
+mod reports;
 mod shutdown;
 mod status;
 mod tasks;

@@ -32,7 +32,7 @@ async fn all_told_once(world: &World, asked: &[(RowKey, i64)]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing() {
+async fn report_86_a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing() {
     let mut world = World::new().await;
     let asked = one_in_flight_and_three_waiting(&mut world, "1s");
     let mut first = Process::run(&world);

@@ -7,6 +7,7 @@ use super::{
     connection::read_error,
     lenient::{EventColumns, RawEvent, RawSubscription, SubscriptionColumns},
     model::SubscriptionRow,
+    pass::json_list,
     statement::{Any, Bind, Cell, query},
 };
 use crate::error::StoreError;
@@ -164,6 +165,19 @@ impl Board {
             let mut spoilt = Vec::new();
             let rows = raw.into_iter().filter_map(|raw| raw.read(&mut spoilt)).collect();
             Ok((rows, spoilt))
+        })
+    }
+
+    /// The subscriptions of one task. Unreadable ones are left out.
+    pub fn subscriptions_of(&mut self, task: &str) -> Result<Vec<SubscriptionRow>, StoreError> {
+        let Some(tasks) = json_list([task].into_iter()) else { return Ok(Vec::new()) };
+        self.list(|board| {
+            let text = &board.texts.rows_of_tasks;
+            let raw: Vec<RawSubscription> =
+                query::<SubscriptionColumns>(text, &[Bind::Text(&tasks)])
+                    .load(&mut board.reader)?;
+            let mut spoilt = Vec::new();
+            Ok(raw.into_iter().filter_map(|raw| raw.read(&mut spoilt)).collect())
         })
     }
 

@@ -10,6 +10,7 @@ pub mod discovery;
 mod features;
 mod file;
 pub(crate) mod immediate;
+mod kinds;
 mod lenient;
 mod lists;
 mod model;
@@ -40,6 +41,7 @@ pub(crate) use immediate::step as lock_step;
 #[cfg(feature = "write")]
 pub(crate) use file::read_small;
 pub use file::{FileId, network_file_system};
+pub use kinds::KindCount;
 pub use lists::{ListedEvent, ListedTask, TaskFilter};
 pub use model::{
     AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey,

@@ -193,7 +193,7 @@ fn completed(
 }
 
 /// These names once each, as JSON; `None` for no name.
-fn json_list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(super) fn json_list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: BTreeSet<&str> = names.collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<serde_json::Value>().to_string())
 }

@@ -97,25 +97,35 @@ pub fn read(conn: &mut SqliteConnection, now: i64, wakes_since: i64) -> QueryRes
             .order(pauses::channel)
             .select(PauseRow::as_select())
             .load(conn)?,
-        aliases: aliases::table
-            .order((aliases::channel, aliases::raw))
-            .select((aliases::channel, aliases::raw, aliases::resolved))
-            .load(conn)?,
-        wakes: claims::table
-            .filter(claims::intended_at.ge(wakes_since))
-            .filter(claims::target.eq(SESSION))
-            .filter(claims::verdict.eq_any(POSTED))
-            .order((claims::intended_at, claims::id))
-            .select((
-                claims::channel,
-                claims::chat,
-                claims::intended_at,
-                claims::verdict,
-                claims::reference,
-            ))
-            .load(conn)?,
+        aliases: aliases(conn)?,
+        wakes: wakes(conn, wakes_since)?,
         newest_claim: claims::table.select(dsl::max(claims::intended_at)).get_result(conn)?,
     })
+}
+
+/// Sessions that answer under another name: channel, raw, resolved.
+pub fn aliases(conn: &mut SqliteConnection) -> QueryResult<Vec<(String, String, String)>> {
+    aliases::table
+        .order((aliases::channel, aliases::raw))
+        .select((aliases::channel, aliases::raw, aliases::resolved))
+        .load(conn)
+}
+
+/// Wakes that were posted since then, or may have been, oldest first.
+pub fn wakes(conn: &mut SqliteConnection, since: i64) -> QueryResult<Vec<WakeRow>> {
+    claims::table
+        .filter(claims::intended_at.ge(since))
+        .filter(claims::target.eq(SESSION))
+        .filter(claims::verdict.eq_any(POSTED))
+        .order((claims::intended_at, claims::id))
+        .select((
+            claims::channel,
+            claims::chat,
+            claims::intended_at,
+            claims::verdict,
+            claims::reference,
+        ))
+        .load(conn)
 }
 
 /// What a claim of a wake calls its target.

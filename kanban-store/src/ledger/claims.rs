@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use diesel::{prelude::*, sql_types};
 
 use super::{
-    conditions,
+    attempts, conditions,
     cursor::RaiseRow,
     ends,
     plan::{close, copy, refresh_all},
@@ -141,10 +141,10 @@ pub fn settle(
         .find(settlement.claim)
         .filter(claims::state.eq(states::OPEN))
         .filter(claims::instance.eq(instance))
-        .select((claims::legs, claims::lane, claims::channel))
-        .get_result::<(i32, String, String)>(conn)
+        .select((claims::legs, claims::lane, claims::channel, claims::intended_at))
+        .get_result::<(i32, String, String, i64)>(conn)
         .optional()?;
-    let Some((count, lane, channel)) = claim else {
+    let Some((count, lane, channel, sent_at)) = claim else {
         return Ok(None);
     };
     let mut touched = BTreeSet::new();
@@ -153,6 +153,11 @@ pub fn settle(
         if let Some(id) = settle_leg(conn, settlement, outcome)? {
             touched.insert(id);
             settled += 1;
+            // What is delivered has its last word in the claim: nothing more is written for it.
+            if outcome.state != states::DELIVERED {
+                let came = (&*settlement.verdict, &*settlement.detail, settlement.at);
+                attempts::note(conn, outcome.leg, (settlement.claim, sent_at), came)?;
+            }
         }
     }
     if settlement.over {

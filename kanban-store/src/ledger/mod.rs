@@ -4,6 +4,7 @@
 //! [`Operator`] is for commands, the ports of `kanban-notify` are for the daemon. Texts are masked
 //! before they come here. Queries are ones that PostgreSQL would answer in the same way.
 
+pub mod attempts;
 pub mod backlog;
 pub mod boards;
 pub mod claims;

@@ -1,6 +1,7 @@
 //! What an operator asks and decides, for commands: each call is a transaction of its own.
 
 mod dead;
+mod lag;
 mod latest;
 mod list;
 mod release;
@@ -12,10 +13,12 @@ use diesel::{QueryResult, SqliteConnection};
 
 pub use self::{
     dead::{ClaimInfo, DeadDetail, DeadLeg, Decision, ReplayFilter},
+    lag::LagInfo,
     list::{BoardInfo, Counts, InstanceInfo, LaneInfo, SubscriptionFilter, SubscriptionInfo},
     release::{Adoption, Released},
 };
-use super::{Ledger, claims, during, now, prune, rows::PauseRow};
+use super::{Ledger, backlog, claims, during, now, prune, rows::PauseRow};
+pub use super::{attempts::Attempt, backlog::WakeRow};
 use crate::error::StoreError;
 
 /// An operator's hand on a ledger. A running daemon sees what it changed and reads anew.
@@ -123,6 +126,21 @@ impl Operator {
     /// How many legs are in which state, and so on.
     pub fn counts(&mut self) -> Result<Counts, StoreError> {
         self.read("counting", list::counts)
+    }
+
+    /// What each subscription is owed that is owed anything.
+    pub fn lags(&mut self) -> Result<Vec<LagInfo>, StoreError> {
+        self.read("listing what is owed", lag::lags)
+    }
+
+    /// Wakes that were posted since then, oldest first: those that count against budgets (law W5).
+    pub fn wakes(&mut self, since: i64) -> Result<Vec<WakeRow>, StoreError> {
+        self.read("listing wakes", |conn| backlog::wakes(conn, since))
+    }
+
+    /// Sessions that answer under another name: channel, raw, resolved.
+    pub fn aliases(&mut self) -> Result<Vec<(String, String, String)>, StoreError> {
+        self.read("listing names of sessions", backlog::aliases)
     }
 
     /// The boards that the ledger knows.

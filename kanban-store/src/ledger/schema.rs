@@ -10,6 +10,18 @@ diesel::table! {
 }
 
 diesel::table! {
+    attempts (id) {
+        id -> BigInt,
+        leg_id -> BigInt,
+        claim_id -> BigInt,
+        sent_at -> BigInt,
+        ended_at -> BigInt,
+        verdict -> Text,
+        detail -> Text,
+    }
+}
+
+diesel::table! {
     boards (id) {
         id -> BigInt,
         path -> Text,
@@ -138,12 +150,14 @@ diesel::table! {
     }
 }
 
+diesel::joinable!(attempts -> legs (leg_id));
 diesel::joinable!(lanes -> claims (claim_id));
 diesel::joinable!(legs -> subscriptions (subscription_id));
 diesel::joinable!(subscriptions -> boards (board_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
     aliases,
+    attempts,
     boards,
     claims,
     events,

@@ -19,6 +19,10 @@ pub const CANCELLED: &str = "cancelled";
 /// Settled by somebody else.
 pub const TAKEN: &str = "taken";
 
+/// Every state of a leg.
+pub const OF_LEGS: [&str; 9] =
+    [PLANNED, INTENDED, RETRYING, UNKNOWN, DELIVERED, PARKED, EXPIRED, CANCELLED, TAKEN];
+
 /// A claim without a last word.
 pub const OPEN: &str = "open";
 /// A claim that is done with.

@@ -74,7 +74,7 @@ fn a_row_with_something_to_tell_is_not_deleted() {
 /// Law S3: done or blocked, nothing to tell, and nothing new since; asked for, and asked again in the
 /// transaction that deletes.
 #[test]
-fn s3_a_row_to_which_nothing_happens_any_more_is_aged() {
+fn s3_report_25_a_row_to_which_nothing_happens_any_more_is_aged() {
     let mut test = TestBoard::new();
     let cases = [
         ("t_done", "done", 200, true),

@@ -182,6 +182,81 @@ fn d11_it_waits_for_what_is_under_way_to_its_destination_and_for_its_neighbours(
 }
 
 #[test]
+fn each_attempt_that_delivered_nothing_is_kept_and_a_delivery_writes_none() {
+    let (_folder, mut ledger) = ledger();
+    let ids = fill(&mut ledger, vec![ping("t_1", 1), ping("t_1", 2)]);
+    let conn = ledger.connection();
+    let fails = |conn: &mut diesel::SqliteConnection, detail: &str| {
+        let Intended::Won(claim) = claims::intend(conn, "me", &intent(&ids[..1], "x")).unwrap()
+        else {
+            panic!("free")
+        };
+        let mut failed = support::outcome(claim, &ids[..1], "retrying");
+        failed.verdict = "retryable".to_owned();
+        failed.detail = detail.to_owned();
+        claims::settle_all(conn, "me", &[failed]).unwrap();
+        claim
+    };
+    let first = fails(conn, "the first");
+    let second = fails(conn, "the second");
+    end(conn, &ids, DELIVERED);
+    let mut operator = Operator::over(ledger);
+    let shown = operator.dead_show(ids[0]).unwrap().unwrap();
+    let told: Vec<(i64, &str, &str, i64, i64)> = shown
+        .attempts
+        .iter()
+        .map(|a| (a.claim, a.verdict.as_str(), a.detail.as_str(), a.sent_at, a.ended_at))
+        .collect();
+    let expected = [
+        (first, "retryable", "the first", 2_000, 3_000),
+        (second, "retryable", "the second", 2_000, 3_000),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((shown.leg.first_attempt_at, shown.leg.last_attempt_at), (Some(2_000), Some(2_000)));
+    assert_eq!(operator.dead_show(ids[1]).unwrap().unwrap().attempts, []);
+
+    // A repeat on purpose takes the place of the claim that delivered.
+    let delivered = shown.claim.unwrap();
+    let filter = ReplayFilter { task: Some("t_1".to_owned()), ..ReplayFilter::default() };
+    assert!(operator.replay(&filter).unwrap()[0].done);
+    let shown = operator.dead_show(ids[0]).unwrap().unwrap();
+    let last = shown.attempts.last().unwrap();
+    assert_eq!((last.claim, last.verdict.as_str()), (delivered.id, DELIVERED));
+
+    let mut other = reopen(&operator);
+    for number in 0..40 {
+        fails(other.connection(), &number.to_string());
+    }
+    let kept = operator.dead_show(ids[0]).unwrap().unwrap().attempts;
+    assert_eq!((kept.len(), kept[0].detail.as_str(), kept[31].detail.as_str()), (32, "8", "39"));
+}
+
+#[test]
+fn lag_is_counted_in_events_from_the_oldest_that_is_not_settled() {
+    let (_folder, mut ledger) = ledger();
+    let mut wake = ping("t_1", 2);
+    wake.kind = "wake".to_owned();
+    let legs = vec![ping("t_1", 1), ping("t_1", 2), wake, ping("t_1", 3)];
+    let mut idle = copy("t_2", 4, vec![ping("t_2", 4)]);
+    idle.key.chat = "43".to_owned();
+    let conn = ledger.connection();
+    plan::plan(conn, &planned(4, vec![copy("t_1", 3, legs), idle])).unwrap().unwrap();
+    let of = |conn: &mut diesel::SqliteConnection, event: i64| {
+        number(conn, &format!("SELECT min(id) FROM legs WHERE event = {event}"))
+    };
+    let (first, fourth) = (of(conn, 1), of(conn, 4));
+    end(conn, &[first], DELIVERED);
+    end(conn, &[fourth], DELIVERED);
+    let mut operator = Operator::over(ledger);
+    let lags = operator.lags().unwrap();
+    assert_eq!(lags.len(), 1, "who is owed nothing is not listed");
+    assert_eq!((lags[0].subscription, lags[0].events, lags[0].oldest), (1, 2, Some(20)));
+    let again = ReplayFilter { task: Some("t_2".to_owned()), ..ReplayFilter::default() };
+    assert!(operator.replay(&again).unwrap()[0].done);
+    assert_eq!(operator.lags().unwrap(), lags, "a repeat on purpose is no lag");
+}
+
+#[test]
 fn o2_a_release_gives_back_and_sends_nothing_more() {
     let (_folder, mut operator, ids) = filled();
     let released = operator.release(&[1, 1, 77]).unwrap();

@@ -51,12 +51,15 @@ fn a_dead_letter_waits_for_its_operator_and_a_gone_copy_for_its_legs() {
     end(conn, &ids[..1], PARKED);
     end(conn, &ids[1..], DELIVERED);
     ends::vanished(conn, done.owed[0].subscription.id, 9).unwrap();
+    assert_eq!(number(conn, "SELECT COUNT(*) FROM attempts"), 1);
     let mut operator = Operator::over(ledger);
     let pruned = operator.prune(ALL).unwrap();
     assert_eq!((pruned.legs, pruned.subscriptions), (1, 0));
     operator.dead_drop(&ids[..1]).unwrap();
     let pruned = operator.prune(ALL).unwrap();
     assert_eq!((pruned.legs, pruned.events, pruned.subscriptions), (1, 1, 1));
+    let mut other = kanban_store::ledger::open(operator.ledger().path()).unwrap();
+    assert_eq!(number(other.connection(), "SELECT COUNT(*) FROM attempts"), 0, "with their leg");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn lines() -> Vec<Line> {
             cites: case.cites.to_owned(),
         });
     }
-    for known in &KNOWN {
+    for known in KNOWN {
         for (test, injected, verdict, outcome) in known.entries {
             let cites = cited(test);
             lines.push(Line {
@@ -96,7 +96,7 @@ fn every_fault_has_one_name_and_every_column() {
 #[test]
 fn the_registry_has_the_tests_that_there_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    for Known { file, entries, .. } in &KNOWN {
+    for Known { file, entries, .. } in KNOWN {
         let text = std::fs::read_to_string(root.join(file)).unwrap();
         let there = tests(&text);
         assert!(!there.is_empty(), "{file} has no test");

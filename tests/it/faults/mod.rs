@@ -7,6 +7,7 @@ mod certificate;
 mod child;
 mod gateway;
 mod list;
+mod operator;
 mod read_only;
 mod registry;
 mod reports;

@@ -15,8 +15,8 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 14] = [
-    Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
+pub const KNOWN: &[Known] = &[
+    Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6, report_53, report_87", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Answer", "kill -9 just after the answer", "unknown", "found answered after the restart, not sent again"),
@@ -39,11 +39,12 @@ pub const KNOWN: [Known; 14] = [
         ("f4_a_clock_behind_the_newest_claim_is_not_believed", "the clock is behind our own last delivery", "-", "waits for --accept"),
         ("b2_an_event_with_a_wrong_time_spoils_itself_only", "an event in milliseconds, or of tomorrow", "-", "told as new, and reported"),
         ("s2_every_open_row_is_watched_in_its_turn", "more open rows than one pass watches", "-", "all watched within a few sweeps"),
-        ("s3_rows_to_which_nothing_happens_go_once_a_look_for_them_comes", "rows of tasks that ended a month ago", "-", "ours without anything open go"),
+        ("s3_report_25_rows_to_which_nothing_happens_go_once_a_look_for_them_comes", "rows of tasks that ended a month ago", "-", "ours without anything open go"),
+        ("b5_report_13_an_hour_without_subscriptions_writes_nothing_and_says_nothing", "an hour of commits that are for nobody", "-", "nothing is written, nothing is said"),
         ("s3_a_row_goes_in_the_transaction_that_raises_its_cursor_for_the_last_time", "the board refuses the last write", "-", "raise and deletion go together, later"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/channels.rs", cites: "", entries: &[
-        ("d8_one_look_at_a_time_tries_a_server_that_is_down_and_people_are_told_once", "a server is down for ten hours", "unreachable", "fewer than 20 tries in ten minutes, than 100 in all, one word about it"),
+        ("d8_report_102_one_look_at_a_time_tries_a_server_that_is_down_and_people_are_told_once", "a server is down for ten hours", "unreachable", "fewer than 20 tries in ten minutes, than 100 in all, one word about it"),
         ("d8_a_server_that_was_started_is_tried_at_once", "a server that was down is started", "unreachable", "tried at once"),
         ("d8_a_start_tries_at_once_what_was_down_before_and_a_refused_key_is_probed_first", "a start while the ledger says that a channel rests", "unreachable", "tried at once; a refused key is probed first"),
         ("d8_a_send_that_found_nobody_rests_the_channel_and_not_the_leg", "a wake finds nobody", "unreachable", "the channel rests, no failure is counted"),
@@ -64,7 +65,7 @@ pub const KNOWN: [Known; 14] = [
     Known { file: "tests/it/boards.rs", cites: "", entries: &[
         ("b6_a_board_that_vanishes_and_returns_goes_on_where_it_was", "a board's folder is moved away and back", "-", "each told once, nothing made anew"),
         ("b7_a_board_of_garbage_leaves_the_others_alone", "a board of garbage", "-", "left as it is; the others are served"),
-        ("b2_one_spoilt_row_spoils_no_other", "values of wrong types and broken JSON", "-", "the good row is told"),
+        ("b2_report_4_one_spoilt_row_spoils_no_other", "values of wrong types and broken JSON", "-", "the good row is told"),
         ("report_8_two_names_of_one_board_are_one_board", "a board under a second name", "-", "each told once"),
         ("b6_boards_are_found_and_archived_while_we_run", "a board appears, is archived and comes back, twice", "-", "let go while it is archived; each told once"),
         ("b6_a_board_under_another_name_is_the_same_board", "a board's folder is renamed and its cursors set back", "-", "what was told is not told again"),
@@ -103,8 +104,25 @@ pub const KNOWN: [Known; 14] = [
         ("b3_report_157_nothing_of_ours_holds_up_a_checkpoint_while_a_turn_runs", "another program truncates the log in a turn", "-", "it can, at once"),
         ("f1_report_161_an_event_after_a_checkpoint_is_seen_though_the_log_is_no_longer", "the log is truncated before each event", "-", "each event is seen"),
     ]},
+    Known { file: "tests/it/faults/operator.rs", cites: "", entries: &[
+        ("d1_report_2_a_refusal_that_looks_like_success_is_none_and_the_gaps_grow", "200 with ok: false, twice", "retryable", "one message, growing gaps, the cursor after the third try"),
+        ("s1_report_19_a_row_for_nobody_is_a_dead_letter_and_stays_listed", "a row with an empty chat", "-", "a dead letter, no request, the row stays"),
+        ("d11_report_51_a_dead_letter_outlives_its_row_and_its_card", "row, events and card of a dead letter are deleted", "payload", "listed with title, reason, verdict and times"),
+        ("d11_report_51_a_retry_sends_what_was_parked_in_its_order", "400 for two events, then `dead retry`", "payload", "told in their order"),
+        ("report_22_kinds_of_a_later_hermes_are_counted_and_shown_and_harm_nobody", "events of kinds that nobody knows", "-", "counted in `status`; the others are told"),
+        ("b1_report_34_rows_without_a_mode_wake_sessions_and_ping_chats", "a file of the first generation", "-", "a session is woken, a chat is told; the file is not altered"),
+        ("d8_report_69_a_long_wait_that_was_asked_for_is_kept_across_a_restart", "429 with 1000 s, and a restart", "busy", "not asked again before; others are told at once"),
+        ("b3_report_59_the_locks_on_a_board_are_there_as_long_as_it_is_served", "fifty deliveries, and `status` between them", "-", "our locks stay in the kernel's list"),
+        ("f4_report_88_what_is_too_old_is_listed_and_not_told_and_the_rest_is", "100 stale events and ten fresh ones after a stop", "-", "the stale ones expire and are listed, the others are told"),
+    ]},
+    Known { file: "gateway-bin/tests/process/reports.rs", cites: "", entries: &[
+        ("report_13_with_hermes_dispatcher_off_it_delivers_and_an_idle_one_says_nothing", "Hermes' dispatcher off; events for nobody", "-", "no line of the log; the next subscription is told"),
+        ("report_14_rows_that_nobody_serves_are_told_once_and_shown_and_kept", "a row of a platform without a channel", "-", "one warning, shown by `status`, left as it is"),
+        ("report_16_each_key_shows_what_is_in_force_and_a_misspelt_one_is_named", "each key of the configuration misspelt", "-", "refused with its name and the one that was meant"),
+        ("report_16_concurrency_and_grace_do_what_they_say", "one request at a time, and no grace", "-", "the others wait and say for what; the end comes at once"),
+    ]},
     Known { file: "tests/it/gathering.rs", cites: "", entries: &[
-        ("w5_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once", "many events while a turn runs", "-", "gathered, each named once"),
+        ("w5_report_80_what_happens_while_a_session_is_held_goes_out_in_few_turns_and_is_named_once", "many events while a turn runs", "-", "gathered, each named once"),
         ("w5_what_does_not_fit_a_turn_waits_for_the_next_one", "more than a turn may hold", "-", "the rest in the next turn"),
         ("w5_report_93_the_order_within_a_subscription_holds_across_a_restart", "a restart in the middle of a row of events", "-", "in order, once"),
         ("w4_a_running_turn_is_waited_for", "the session is busy", "-", "woken after its turn"),
@@ -112,7 +130,7 @@ pub const KNOWN: [Known; 14] = [
         ("w8_a_session_that_the_server_does_not_know_is_parked_if_the_operator_wants_it_so", "an unknown session", "-", "a dead letter with its reason"),
         ("w2_report_36_an_empty_or_impossible_session_is_parked_and_the_tasks_own_is_not_woken", "an empty or impossible session id", "target", "a dead letter with its reason"),
         ("w3_a_session_that_was_compressed_is_followed", "the session goes on under another name", "-", "told there, once"),
-        ("w5_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_restart", "more events than wakes in an hour", "-", "the rest wait, also after a restart"),
+        ("w5_report_33_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_restart", "more events than wakes in an hour", "-", "the rest wait, also after a restart"),
         ("w5_wakes_of_one_session_keep_their_distance", "events without a pause", "-", "wakes keep their distance"),
     ]},
     Known { file: "tests/it/neighbours.rs", cites: "", entries: &[

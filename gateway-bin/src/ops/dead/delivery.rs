@@ -1,7 +1,7 @@
 //! Deliveries as they are printed: every time in one form, JSON as JSON.
 
 use kanban_store::ledger::{
-    operator::{ClaimInfo, DeadDetail, DeadLeg},
+    operator::{Attempt, ClaimInfo, DeadDetail, DeadLeg},
     states,
 };
 use serde::Serialize;
@@ -54,6 +54,8 @@ pub struct Delivery {
     pub planned_at: Moment,
     /// When it may be sent, while it is still to be.
     pub due_at: Option<Moment>,
+    /// When it was first sent.
+    pub first_attempt_at: Option<Moment>,
     /// When it was last sent.
     pub last_attempt_at: Option<Moment>,
 }
@@ -83,6 +85,7 @@ impl From<DeadLeg> for Delivery {
             dropped: leg.dropped,
             planned_at: Moment::from_micros(leg.planned_at),
             due_at: unsent.then(|| Moment::from_micros(leg.due_at)),
+            first_attempt_at: leg.first_attempt_at.map(Moment::from_micros),
             last_attempt_at: leg.last_attempt_at.map(Moment::from_micros),
         }
     }
@@ -104,6 +107,35 @@ pub struct Shown {
     pub life: String,
     /// The last request that carried it, unless that is forgotten.
     pub claim: Option<Claim>,
+    /// What came of each request that did not deliver it, and of those before a repeat on purpose.
+    pub attempts: Vec<Attempted>,
+}
+
+/// What came of one request as it is printed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Attempted {
+    /// The request's id; one that is sent again with the same bytes keeps it.
+    pub claim: i64,
+    /// When it was recorded, right before it was sent.
+    pub sent_at: Moment,
+    /// When its outcome was recorded.
+    pub ended_at: Moment,
+    /// The verdict.
+    pub verdict: String,
+    /// Its detail.
+    pub detail: String,
+}
+
+impl From<Attempt> for Attempted {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            claim: attempt.claim,
+            sent_at: Moment::from_micros(attempt.sent_at),
+            ended_at: Moment::from_micros(attempt.ended_at),
+            verdict: attempt.verdict,
+            detail: attempt.detail,
+        }
+    }
 }
 
 /// One request as it is printed.
@@ -152,6 +184,7 @@ impl From<DeadDetail> for Shown {
             notes: events::json(detail.notes),
             life: detail.life,
             claim: detail.claim.map(claim),
+            attempts: detail.attempts.into_iter().map(Attempted::from).collect(),
         }
     }
 }

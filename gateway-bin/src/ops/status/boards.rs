@@ -2,20 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-use kanban_notify::policy::{Policy, World};
-use kanban_store::board::Board;
+use kanban_notify::{
+    event::Kind,
+    policy::{Policy, World},
+};
+use kanban_store::board::{Board, SubscriptionRow};
 
-use super::{BoardHealth, accept, deliveries::Known};
+use super::{
+    BoardHealth, UnknownKind, accept,
+    deliveries::Known,
+    pending::{self, Pending, Rules},
+};
 use crate::{
     hermes::Generation,
-    ops::subs::{self, SubLine},
+    ops::subs::{self, Copies, SubLine},
 };
+
+/// So many of a board's newest events are asked for their kinds.
+const NEWEST: usize = 10_000;
 
 /// The boards, their rows, and what generation of Hermes writes them.
 pub(super) struct Looked {
     pub(super) boards: Vec<BoardHealth>,
     pub(super) subs: Vec<SubLine>,
     pub(super) generation: Generation,
+    pub(super) unknown_kinds: Vec<UnknownKind>,
+    /// By board.
+    pub(super) pending: Vec<(String, Vec<Pending>)>,
 }
 
 /// Looks at the boards that were `found`, and for those that only the ledger knows.
@@ -25,14 +38,22 @@ pub(super) fn look(
     policy: &Policy,
     world: &World,
 ) -> Looked {
-    let mut looked =
-        Looked { boards: Vec::new(), subs: Vec::new(), generation: Generation::Unknown };
+    let mut looked = Looked {
+        boards: Vec::new(),
+        subs: Vec::new(),
+        generation: Generation::Unknown,
+        unknown_kinds: Vec::new(),
+        pending: Vec::new(),
+    };
     for (slug, path) in found {
+        let board = known.board(path);
         let mut health = BoardHealth {
-            id: known.board(path).map(|board| board.id),
+            id: board.map(|board| board.id),
             slug: slug.clone(),
             path: path.display().to_string(),
             state: "ok".to_owned(),
+            incarnation: board.map(|board| board.incarnation),
+            notes: Vec::new(),
             subscriptions: 0,
             newest_event: 0,
         };
@@ -60,6 +81,8 @@ pub(super) fn look(
                         format!("{open} deliveries are")
                     }
                 ),
+                incarnation: Some(board.incarnation),
+                notes: Vec::new(),
                 subscriptions: 0,
                 newest_event: board.position,
             });
@@ -90,12 +113,55 @@ fn look_at(
     health.newest_event = board.sequence()?;
     let rows = subs::rows(&mut board)?;
     health.subscriptions = rows.len();
-    if health.state == "ok"
-        && let Some(why) = accept::asked(&mut board, &rows, known, policy, world)?
-    {
-        health.state = why;
+    let position = known.board(path).map_or(0, |board| board.position);
+    health.notes = notes(health.newest_event, position, &rows);
+    let copies = Copies::of(&known.copies, board.path());
+    if health.state == "ok" {
+        let rules = Rules { has_mode: board.features().delivery_mode, policy, world };
+        let found = pending::pending(&mut board, &rows, &copies, position, &rules)?;
+        // What was judged is not asked about any more.
+        if !rows.is_empty()
+            && position < health.newest_event
+            && let Some(why) =
+                accept::asked(&mut board, position, health.newest_event, &found, policy)?
+        {
+            health.state = why;
+        }
+        looked.pending.push((health.slug.clone(), found));
     }
-    let slug = health.slug.clone();
-    looked.subs.extend(subs::lines(&slug, &board, rows, &known.copies, policy, world));
+    looked.unknown_kinds.extend(unknown_kinds(&mut board, &health.slug)?);
+    looked.subs.extend(subs::lines(&health.slug, &board, rows, &copies, policy, world));
     Ok(())
+}
+
+/// What is odd about a board and keeps nothing from being delivered.
+fn notes(newest: i64, position: i64, rows: &[SubscriptionRow]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if newest < position {
+        notes.push(format!(
+            "event {position} was read and is not there any more: another file is in its place, or an older copy; \
+             it is begun anew when a process delivers"
+        ));
+    }
+    let above = rows.iter().filter(|row| row.cursor > newest).count();
+    if above > 0 {
+        notes.push(format!(
+            "{} above the newest event: nothing is told there before events have passed it",
+            if above == 1 { "1 cursor is".to_owned() } else { format!("{above} cursors are") }
+        ));
+    }
+    notes
+}
+
+/// Kinds that a later Hermes, or another program, writes: nobody is told of them.
+fn unknown_kinds(board: &mut Board, slug: &str) -> anyhow::Result<Vec<UnknownKind>> {
+    let kinds = board.kinds(NEWEST)?.into_iter().filter(|count| !Kind::is_known(&count.kind));
+    Ok(kinds
+        .map(|count| UnknownKind {
+            board: slug.to_owned(),
+            kind: count.kind,
+            events: count.events,
+            newest_event: count.newest,
+        })
+        .collect())
 }

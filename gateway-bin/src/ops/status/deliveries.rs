@@ -1,18 +1,27 @@
 //! What the ledger knows: who delivers, what is under way, what waits and why, what rests.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
-
-use kanban_notify::{ownership, policy::Policy};
-use kanban_store::ledger::{
-    operator::{
-        BoardInfo, Counts, DeadLeg, InstanceInfo, LaneInfo, Operator, SubscriptionFilter,
-        SubscriptionInfo,
-    },
-    rows::PauseRow,
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::Path,
+    time::Duration,
 };
 
-use super::{Lane, Paused, Process, Status, Waiting};
-use crate::ops::{counted, subs, time::Moment};
+use kanban_notify::{
+    ownership,
+    policy::{Policy, World},
+    record::WAKE_BUDGET_WINDOW,
+};
+use kanban_store::ledger::{
+    operator::{
+        BoardInfo, Counts, DeadLeg, InstanceInfo, LagInfo, LaneInfo, Operator, SubscriptionFilter,
+        SubscriptionInfo, WakeRow,
+    },
+    rows::PauseRow,
+    states,
+};
+
+use super::{Lane, Paused, Process, Status, Waiting, held::Holds};
+use crate::ops::{counted, time::Moment};
 
 /// So long a channel may be tried after a rest.
 const TRYING: Duration = Duration::from_secs(30);
@@ -27,13 +36,22 @@ pub(super) struct Known {
     counts: Counts,
     instances: Vec<InstanceInfo>,
     lanes: Vec<LaneInfo>,
-    waiting: Vec<DeadLeg>,
+    pub(super) waiting: Vec<DeadLeg>,
+    pub(super) lags: Vec<LagInfo>,
+    /// Wakes of the last hour.
+    pub(super) wakes: Vec<WakeRow>,
+    /// Channel, session, and the session that it has become.
+    pub(super) aliases: Vec<(String, String, String)>,
     pauses: Vec<PauseRow>,
 }
 
 impl Known {
     pub(super) fn read(mut ledger: Operator) -> anyhow::Result<Self> {
+        let window = i64::try_from(WAKE_BUDGET_WINDOW.as_micros()).unwrap_or(i64::MAX);
         Ok(Self {
+            lags: ledger.lags()?,
+            wakes: ledger.wakes(kanban_store::ledger::now().saturating_sub(window))?,
+            aliases: ledger.aliases()?,
             boards: ledger.boards_list()?,
             copies: ledger.subscription_list(&SubscriptionFilter::default())?,
             counts: ledger.counts()?,
@@ -49,11 +67,6 @@ impl Known {
         self.boards.iter().find(|board| Path::new(&board.path) == path)
     }
 
-    /// The ledger's copies of a board's rows.
-    pub(super) fn copies(&self, path: &Path) -> Vec<&SubscriptionInfo> {
-        subs::copies_of(&self.copies, path)
-    }
-
     /// How much of a board is not settled: deliveries, and cursors that could not be raised.
     pub(super) fn owed(&self, board: i64) -> i64 {
         let of = self.copies.iter().filter(|copy| copy.board_id == board);
@@ -66,12 +79,12 @@ impl Known {
 }
 
 /// Puts what the ledger knows into `status`.
-pub(super) fn fill(status: &mut Status, known: Known) {
-    status.legs = known.counts.legs;
+pub(super) fn fill(status: &mut Status, mut known: Known, policy: &Policy, world: &World) {
+    status.legs = states::OF_LEGS.iter().map(|state| ((*state).to_owned(), 0)).collect();
+    status.legs.append(&mut known.counts.legs);
     status.cursors_to_raise = known.counts.raises;
     status.oldest_open = known.counts.oldest_open.map(Moment::from_micros);
-    status.instances = known
-        .instances
+    status.instances = std::mem::take(&mut known.instances)
         .into_iter()
         .filter(|instance| is_alive(instance.pid))
         .map(|instance| Process {
@@ -80,13 +93,13 @@ pub(super) fn fill(status: &mut Status, known: Known) {
             started_at: Moment::from_micros(instance.started_at),
         })
         .collect();
-    status.lanes = known.lanes.into_iter().map(lane).collect();
-    status.waiting = waiting(&known.waiting);
+    status.lanes = std::mem::take(&mut known.lanes).into_iter().map(lane).collect();
     // One whose time is just over is being tried, and rests again if it failed.
     let trying = i64::try_from(TRYING.as_micros()).unwrap_or(0);
     let since = kanban_store::ledger::now().saturating_sub(trying);
-    let resting = known.pauses.into_iter().filter(|pause| pause.until > since);
-    status.pauses = resting.map(paused).collect();
+    let pauses = std::mem::take(&mut known.pauses);
+    status.pauses = pauses.into_iter().filter(|pause| pause.until > since).map(paused).collect();
+    status.waiting = waiting(&known, &Holds::new(status, &known, policy, world));
 }
 
 /// What of it needs a look.
@@ -149,20 +162,22 @@ fn late(waiting: &[Waiting], policy: &Policy) -> Vec<String> {
 }
 
 /// Groups what waits by destination, state and reason, in the order of the ledger.
-fn waiting(legs: &[DeadLeg]) -> Vec<Waiting> {
+fn waiting(known: &Known, holds: &Holds<'_>) -> Vec<Waiting> {
+    let theirs: HashSet<i64> = known
+        .copies
+        .iter()
+        .filter(|copy| copy.life == states::THEIRS)
+        .map(|copy| copy.id)
+        .collect();
     let mut groups: Vec<Waiting> = Vec::new();
-    for leg in legs {
+    let mut places = HashMap::new();
+    for leg in &known.waiting {
         let channel = ownership::channel(&leg.platform, leg.kind == "wake", &leg.profile);
         let due_at = Moment::from_micros(leg.due_at);
-        let same = groups.iter_mut().find(|group| {
-            group.channel == channel.as_str()
-                && group.chat == leg.chat
-                && group.thread == leg.thread
-                && group.state == leg.state
-                && group.verdict == leg.verdict
-                && group.reason == leg.reason
-        });
-        if let Some(group) = same {
+        let DeadLeg { chat, thread, state, verdict, reason, .. } = leg;
+        let place = (channel.as_str().to_owned(), chat, thread, state, verdict, reason);
+        let index = *places.entry(place).or_insert(groups.len());
+        if let Some(group) = groups.get_mut(index) {
             group.ids.push(leg.id);
             group.due_at = group.due_at.min(due_at);
             continue;
@@ -176,6 +191,7 @@ fn waiting(legs: &[DeadLeg]) -> Vec<Waiting> {
             verdict: leg.verdict.clone(),
             reason: leg.reason.clone(),
             due_at,
+            held_by: holds.by(leg, theirs.contains(&leg.subscription)),
         });
     }
     groups

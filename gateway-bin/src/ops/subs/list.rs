@@ -1,6 +1,6 @@
 //! Which subscriptions there are, and who serves each.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use anyhow::Context as _;
 use kanban_notify::{
@@ -83,6 +83,7 @@ pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
     if let Some(slug) = board {
         let (found, mut board) = ctx.board(Some(slug))?;
         let rows = rows(&mut board)?;
+        let copies = Copies::of(&copies, board.path());
         listing.subs = lines(&found.slug, &board, rows, &copies, &policy, &world).collect();
         return Ok(listing);
     }
@@ -93,12 +94,33 @@ pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
         });
         match read {
             Ok((board, rows)) => {
+                let copies = Copies::of(&copies, board.path());
                 listing.subs.extend(lines(&slug, &board, rows, &copies, &policy, &world));
             }
             Err(error) => listing.failed.push((slug, format!("{error:#}"))),
         }
     }
     Ok(listing)
+}
+
+/// The subscriptions of one task, each with when it was made, in Unix seconds.
+pub(in crate::ops) fn of_task(
+    ctx: &Context,
+    slug: &str,
+    board: &mut Board,
+    task: &str,
+) -> anyhow::Result<Vec<(SubLine, i64)>> {
+    let rows = board.subscriptions_of(task)?;
+    let (world, policy) = (world(ctx)?, ctx.config.policy(false));
+    let filter =
+        SubscriptionFilter { task: Some(task.to_owned()), ..SubscriptionFilter::default() };
+    let copies = match ctx.ledger()? {
+        Some(mut ledger) => ledger.subscription_list(&filter)?,
+        None => Vec::new(),
+    };
+    let made: Vec<i64> = rows.iter().map(|row| row.created_at).collect();
+    let copies = Copies::of(&copies, board.path());
+    Ok(lines(slug, board, rows, &copies, &policy, &world).zip(made).collect())
 }
 
 /// Every row of a board.
@@ -118,21 +140,30 @@ pub(in crate::ops) fn world(ctx: &Context) -> anyhow::Result<World> {
     crate::wiring::world_now(&ctx.config, &ctx.env).context("the channels cannot be made")
 }
 
-/// The ledger's copies of the rows of one board.
-pub(in crate::ops) fn copies_of<'a>(
-    copies: &'a [SubscriptionInfo],
-    path: &Path,
-) -> Vec<&'a SubscriptionInfo> {
-    copies.iter().filter(|copy| Path::new(&copy.path) == path).collect()
-}
+/// The ledger's copies of the rows of one board, by key: there may be a hundred thousand.
+pub(in crate::ops) struct Copies<'a>(HashMap<Key<'a>, &'a SubscriptionInfo>);
 
-/// Whether a copy of the ledger is that of a row.
-pub(in crate::ops) fn is_copy(copy: &SubscriptionInfo, row: &SubscriptionRow) -> bool {
-    copy.task == row.key.task
-        && copy.platform == row.key.platform
-        && copy.chat == row.key.chat
-        && copy.thread == row.key.thread
-        && copy.created_at == row.created_at.saturating_mul(1_000_000)
+/// Task, platform, chat, thread, and when the row was made.
+type Key<'a> = (&'a str, &'a str, &'a str, &'a str, i64);
+
+impl<'a> Copies<'a> {
+    /// Those of the board behind `path`.
+    pub(in crate::ops) fn of(copies: &'a [SubscriptionInfo], path: &Path) -> Self {
+        let here = copies.iter().filter(|copy| Path::new(&copy.path) == path);
+        Self(
+            here.map(|copy| {
+                let SubscriptionInfo { task, platform, chat, thread, created_at, .. } = copy;
+                ((&**task, &**platform, &**chat, &**thread, *created_at), copy)
+            })
+            .collect(),
+        )
+    }
+
+    /// The copy of a row.
+    pub(in crate::ops) fn get(&self, row: &SubscriptionRow) -> Option<&'a SubscriptionInfo> {
+        let (key, made) = (&row.key, row.created_at.saturating_mul(1_000_000));
+        self.0.get(&(&*key.task, &*key.platform, &*key.chat, &*key.thread, made)).copied()
+    }
 }
 
 /// A row as the domain sees it.
@@ -158,14 +189,13 @@ pub(in crate::ops) fn lines<'a>(
     slug: &'a str,
     board: &Board,
     rows: Vec<SubscriptionRow>,
-    copies: &'a [SubscriptionInfo],
+    copies: &'a Copies<'a>,
     policy: &'a Policy,
     world: &'a World,
 ) -> impl Iterator<Item = SubLine> + 'a {
     let has_mode = board.features().delivery_mode;
-    let copies = copies_of(copies, board.path());
     rows.into_iter().map(move |row| {
-        let copy = copies.iter().copied().find(|copy| is_copy(copy, &row));
+        let copy = copies.get(&row);
         line(slug, row, copy, has_mode, policy, world)
     })
 }

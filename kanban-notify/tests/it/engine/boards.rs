@@ -273,7 +273,7 @@ fn s2_every_open_row_is_watched_in_its_turn() {
 }
 
 #[test]
-fn s3_rows_to_which_nothing_happens_go_once_a_look_for_them_comes() {
+fn s3_report_25_rows_to_which_nothing_happens_go_once_a_look_for_them_comes() {
     let theirs = || key("api_server", "theirs");
     let open = owed(3, key("api_server", "open"), &[5]);
     let copies = [
@@ -327,4 +327,32 @@ fn s3_a_row_goes_in_the_transaction_that_raises_its_cursor_for_the_last_time() {
         bench.at(bench.now.after(Duration::from_secs(5)));
     }
     assert!(bench.out.contains(&Command::NoteRaised(vec![(raise, RowOutcome::Gone)])));
+}
+
+#[test]
+fn b5_report_13_an_hour_without_subscriptions_writes_nothing_and_says_nothing() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    let mut looks = 0;
+    bench.out.clear();
+    for second in 1..=3_600 {
+        bench.at(seconds(second));
+        // Somebody works on the board all the time; nobody asked to hear of it.
+        bench.commit();
+        while bench.out.iter().any(|command| matches!(command, Command::Read(..))) {
+            bench.pass(Pass::default(), &[]);
+            looks += 1;
+        }
+        let loud = bench.out.iter().find(|command| {
+            matches!(
+                command,
+                Command::Tell(_)
+                    | Command::ChangeRows(..)
+                    | Command::Intend(_)
+                    | Command::Settle(_)
+            )
+        });
+        assert!(loud.is_none(), "{loud:?} after {second} s");
+        bench.out.clear();
+    }
+    assert!(looks >= 3_600, "it looked only {looks} times");
 }

@@ -43,7 +43,7 @@ fn words(bench: &Bench) -> (usize, usize) {
 }
 
 #[test]
-fn d8_one_look_at_a_time_tries_a_server_that_is_down_and_people_are_told_once() {
+fn d8_report_102_one_look_at_a_time_tries_a_server_that_is_down_and_people_are_told_once() {
     let mut bench = Bench::new(Policy::default(), world(true, true), waiting());
     bench.pass(Pass::default(), &[]);
     for lane in looks(&mut bench) {

@@ -4,6 +4,7 @@ use diesel::{prelude::*, sqlite::Sqlite};
 
 use super::reopen::{Reopened, UNKNOWN_VERDICT, reopen};
 use crate::ledger::{
+    attempts::{self, Attempt},
     conditions,
     rows::{BoardRow, ClaimRow, EventRow, LegRow, SubscriptionRow},
     schema::{boards, claims, events, legs, subscriptions},
@@ -55,6 +56,8 @@ pub struct DeadLeg {
     pub planned_at: i64,
     /// When it may be sent, in UTC microseconds.
     pub due_at: i64,
+    /// When it was first in a claim, in UTC microseconds.
+    pub first_attempt_at: Option<i64>,
     /// When it was last in a claim, in UTC microseconds.
     pub last_attempt_at: Option<i64>,
 }
@@ -74,6 +77,8 @@ pub struct DeadDetail {
     pub life: String,
     /// The last claim that carried it, unless that is pruned.
     pub claim: Option<ClaimInfo>,
+    /// What came of requests before, oldest first; also of the last one if it delivered nothing.
+    pub attempts: Vec<Attempt>,
 }
 
 /// A claim as an operator sees it.
@@ -181,6 +186,7 @@ pub fn show(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<DeadDeta
         notes: event.notes,
         life: subscription.life,
         claim: claim.map(ClaimInfo::from),
+        attempts: attempts::of_leg(conn, id)?,
     }))
 }
 
@@ -303,6 +309,7 @@ pub(super) fn dead_leg((leg, subscription, board, event): &Joined) -> DeadLeg {
         dropped: leg.dropped == 1,
         planned_at: leg.planned_at,
         due_at: leg.due_at,
+        first_attempt_at: leg.first_attempt_at,
         last_attempt_at: leg.last_attempt_at,
     }
 }
@@ -352,6 +359,7 @@ fn again(conn: &mut SqliteConnection, row: &Joined, now: i64) -> QueryResult<Out
         Reopened::Refused(reason) => return Ok(Err(reason)),
         Reopened::Nothing => {}
     }
+    attempts::keep(conn, leg.id, leg.claim_id)?;
     // An earlier attempt has had its effect, or may have had: then the text says so (law D7).
     let repeat = leg.repeat == 1 || ["delivered", UNKNOWN_VERDICT].contains(&leg.verdict.as_str());
     diesel::update(legs::table.find(leg.id))

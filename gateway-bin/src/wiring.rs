@@ -97,7 +97,7 @@ pub(crate) fn join(
 
     let generation = Arc::new(AtomicU8::new(0));
     let maker = ChannelMaker {
-        client: client(config)?,
+        client: client(&config)?,
         config: config.clone(),
         extra: options.channels,
         console: console(&config, options.console)?,

@@ -29,6 +29,8 @@ pub struct Basis<'a> {
     pub now: Timestamp,
     /// Rows above this rowid come with all their unseen events; `None` when every row does (a sweep).
     pub complete_above: Option<i64>,
+    /// Where the ledger is an older copy: what was planned before this may have been delivered since.
+    pub older: Option<Timestamp>,
 }
 
 impl Basis<'_> {
@@ -282,15 +284,7 @@ fn decide_vanished(
     // Our stamp held: only a person, the age sweep or the task's deletion can have ended it.
     // It was only offered: Hermes had listed it before, "delivered" it and deleted it (law O3).
     let owed = copy.life == Life::Offered && copy.key.is_api_server();
-    let row = Row {
-        key: copy.key.clone(),
-        created_at: copy.created_at,
-        cursor: copy.settled,
-        owner: None,
-        user: None,
-        mode: copy.mode,
-        rowid: 0,
-    };
+    let row = stand_in(copy, copy.settled);
     let (legs, seen) = if owed {
         let task = tasks.get(copy.key.task.as_str()).copied();
         let unseen = events_above(events, copy.seen.max(copy.baseline));
@@ -303,6 +297,19 @@ fn decide_vanished(
     push_row(decision, &row, profile, adopted, Life::Gone, range, (legs, None));
 }
 
+/// The row that a copy was made of, as far as plans need it.
+fn stand_in(copy: &Subscription, cursor: EventId) -> Row {
+    Row {
+        key: copy.key.clone(),
+        created_at: copy.created_at,
+        cursor,
+        owner: None,
+        user: None,
+        mode: copy.mode,
+        rowid: 0,
+    }
+}
+
 /// A subscription with open legs, looked at by a sweep (laws D10, O3, S2).
 fn decide_watched(
     basis: &Basis<'_>,
@@ -312,6 +319,9 @@ fn decide_watched(
     open: &[(SubKey, &Leg)],
     decision: &mut Decision,
 ) {
+    if basis.older.is_some() {
+        note_unseen(key, row, copies, decision);
+    }
     if let Some(row) = row {
         decide_server(basis, row, copies, decision);
     }
@@ -333,14 +343,35 @@ fn decide_watched(
                 (passed && (stamped || !rescued))
                     .then_some((LegState::Taken, "the board's cursor has passed the event"))
             }
-            // Once seen it is owed to the copy, whatever became of the row (law O3).
-            _ if rescued => None,
+            // Once seen it is owed to the copy, whatever became of the row (law O3). If the ledger is an
+            // older copy, the row may have ended because it was told (law D10).
+            _ if rescued && basis.older.is_none_or(|older| leg.planned_at >= older) => None,
             _ if leg.tally.replay => None,
             _ => Some((LegState::Cancelled, "the subscription ended")),
         };
         if let Some((state, reason)) = close {
             decision.plan.closes.push((leg.id, state, Detail::new(reason)));
         }
+    }
+}
+
+/// What an older copy of the ledger has not seen: a raised cursor, an ended row. It counts for requests
+/// in flight too, once their outcome cannot be found out (law D10).
+fn note_unseen(key: &SubKey, row: Option<&Row>, copies: &[Subscription], decision: &mut Decision) {
+    for copy in copies.iter().filter(|copy| copy.key == *key) {
+        let planned = &decision.plan.subscriptions;
+        if planned.iter().any(|plan| plan.key == *key && plan.created_at == copy.created_at) {
+            continue;
+        }
+        let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
+        let (cursor, life) = match row.filter(|row| row.created_at == copy.created_at) {
+            Some(row) if row.cursor > copy.settled => (row.cursor, copy.life),
+            None if on_board => (copy.settled, Life::Gone),
+            _ => continue,
+        };
+        let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
+        let (row, range) = (stand_in(copy, cursor), (copy.baseline, copy.seen));
+        push_row(decision, &row, profile, adopted, life, range, (Vec::new(), None));
     }
 }
 

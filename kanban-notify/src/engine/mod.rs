@@ -201,6 +201,8 @@ pub struct Engine {
     last_seen: Timestamp,
     /// When the newest claim in the ledger was recorded: the clock cannot be behind it (law F4).
     newest_claim: Timestamp,
+    /// What was planned before this may have been delivered unknown to an older copy of the ledger.
+    older: Option<Timestamp>,
     work_loaded: bool,
     loading: bool,
     stopping: bool,
@@ -234,6 +236,7 @@ impl Engine {
             next_opening: 0,
             last_seen: Timestamp::default(),
             newest_claim: Timestamp::default(),
+            older: None,
             work_loaded: false,
             loading: false,
             stopping: false,

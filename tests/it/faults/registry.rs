@@ -15,7 +15,7 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 11] = [
+pub const KNOWN: [Known; 12] = [
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -23,6 +23,20 @@ pub const KNOWN: [Known; 11] = [
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Outcome", "kill -9 before the outcome is written", "unknown", "found answered after the restart, not sent again"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Cursor", "kill -9 before the cursor is raised", "delivered", "the next process raises it, nothing is sent"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Any", "kill -9 at a random moment", "-", "each told in exactly one answered turn"),
+    ]},
+    Known { file: "gateway-bin/tests/process/ledger_weather.rs", cites: "", entries: &[
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/File", "the ledger is removed while a turn runs", "delivered", "nothing new is begun, the turn is settled, then a clear end; the next start repeats nothing"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Log", "the ledger's write-ahead log is removed while a turn runs", "delivered", "as before"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Folder", "the ledger's folder is removed while a turn runs", "delivered", "as before"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Moved", "the ledger's folder is moved away while a turn runs", "delivered", "as before"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Older", "an older copy takes the ledger's place while a turn runs", "delivered", "as before"),
+        ("d1_a_full_disk_under_the_ledger_pauses_delivery_until_there_is_room", "the ledger's disk is full: while a turn runs, at a crash, at a start", "delivered", "nothing is sent without an intent; told once when there is room; a start says what to do"),
+        ("d10_a_damaged_ledger_is_refused_and_left_as_it_is", "pages of the ledger are overwritten before a start", "-", "refused with what to do, not written to; then a safe baseline"),
+        ("d10_a_ledger_that_is_damaged_while_we_run_ends_the_run_and_repeats_nothing", "pages of the ledger are overwritten while it is used", "-", "a clear end; then a safe baseline"),
+        ("d10_a_ledger_of_a_newer_version_is_refused_and_left_as_it_is", "a newer version has migrated the ledger", "-", "refused with what to do, not written to"),
+        ("d10_an_older_copy_of_the_ledger_repeats_nothing", "an older copy takes the ledger's place between two runs; rows have ended since", "unknown", "said at the start; what it has open is closed unsent or found out, nothing is told again"),
+        ("d10_an_older_copy_repeats_nothing_where_no_session_can_be_read_either", "the same, and no session can be looked into", "unknown", "the cursor counts, nothing is sent again"),
+        ("d10_another_id_or_none_beside_the_ledger_repeats_nothing", "the file with the gateway's id is removed, another gateway's, or garbage", "unknown", "what was in flight is found out all the same; garbage is refused"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),

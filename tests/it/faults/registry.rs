@@ -15,7 +15,7 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 12] = [
+pub const KNOWN: [Known; 13] = [
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -37,6 +37,14 @@ pub const KNOWN: [Known; 12] = [
         ("d10_an_older_copy_of_the_ledger_repeats_nothing", "an older copy takes the ledger's place between two runs; rows have ended since", "unknown", "said at the start; what it has open is closed unsent or found out, nothing is told again"),
         ("d10_an_older_copy_repeats_nothing_where_no_session_can_be_read_either", "the same, and no session can be looked into", "unknown", "the cursor counts, nothing is sent again"),
         ("d10_another_id_or_none_beside_the_ledger_repeats_nothing", "the file with the gateway's id is removed, another gateway's, or garbage", "unknown", "what was in flight is found out all the same; garbage is refused"),
+    ]},
+    Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
+        ("a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),
+        ("a_stop_lets_what_is_in_flight_finish_and_settles_it", "SIGTERM while a turn runs that ends in the grace time", "delivered", "settled, nothing new is begun"),
+        ("a_second_signal_ends_it_at_once", "a second SIGTERM while a turn runs", "unknown", "an end at once; found out at the next start"),
+        ("an_interrupt_stops_as_a_termination_does_and_either_may_come_second", "SIGINT, and either signal a second time", "unknown", "an end at once; found out at the next start"),
+        ("d6_a_stop_with_a_hundred_claims_in_flight_ends_within_the_grace_and_each_is_found_out", "SIGTERM with a hundred turns in flight", "unknown", "an end in the grace time; each found answered at the next start, none sent again"),
+        ("d1_a_stop_while_the_ledger_is_locked_ends_within_the_grace_and_loses_nothing", "SIGTERM while another program holds the ledger", "delivered", "an end in the grace time; found answered at the next start, not sent again"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),

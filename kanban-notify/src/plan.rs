@@ -1,5 +1,7 @@
 //! What a pass decides: whose each row is, which legs its events need, and what ends unsent. Pure.
 
+mod watched;
+
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
@@ -319,11 +321,9 @@ fn decide_watched(
     open: &[(SubKey, &Leg)],
     decision: &mut Decision,
 ) {
-    if basis.older.is_some() {
-        note_unseen(key, row, copies, decision);
-    }
+    watched::note_unseen(basis, key, row, copies, decision);
     if let Some(row) = row {
-        decide_server(basis, row, copies, decision);
+        watched::decide_server(basis, row, copies, decision);
     }
     for (_, leg) in open.iter().filter(|(k, leg)| k == key && leg.state.is_claimable()) {
         let Some(copy) = copies.iter().find(|copy| copy.id == leg.subscription) else {
@@ -353,46 +353,6 @@ fn decide_watched(
             decision.plan.closes.push((leg.id, state, Detail::new(reason)));
         }
     }
-}
-
-/// What an older copy of the ledger has not seen: a raised cursor, an ended row. It counts for requests
-/// in flight too, once their outcome cannot be found out (law D10).
-fn note_unseen(key: &SubKey, row: Option<&Row>, copies: &[Subscription], decision: &mut Decision) {
-    for copy in copies.iter().filter(|copy| copy.key == *key) {
-        let planned = &decision.plan.subscriptions;
-        if planned.iter().any(|plan| plan.key == *key && plan.created_at == copy.created_at) {
-            continue;
-        }
-        let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
-        let (cursor, life) = match row.filter(|row| row.created_at == copy.created_at) {
-            Some(row) if row.cursor > copy.settled => (row.cursor, copy.life),
-            None if on_board => (copy.settled, Life::Gone),
-            _ => continue,
-        };
-        let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
-        let (row, range) = (stand_in(copy, cursor), (copy.baseline, copy.seen));
-        push_row(decision, &row, profile, adopted, life, range, (Vec::new(), None));
-    }
-}
-
-/// A Hermes that was started meanwhile tells what is open by itself, and we only watch; when it is gone
-/// and has not, it is ours again (law O1).
-fn decide_server(basis: &Basis<'_>, row: &Row, copies: &[Subscription], decision: &mut Decision) {
-    let Basis { board, policy, world, .. } = basis;
-    let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
-    let planned = &decision.plan.subscriptions;
-    let Some(copy) = copy.filter(|_| !planned.iter().any(|plan| plan.key == row.key)) else {
-        return;
-    };
-    let owner = ownership::decide(row, Some(copy), board.has_delivery_mode, policy, world);
-    let life = match (copy.life, owner) {
-        (Life::Live | Life::Offered, Ownership::ReadOnly(Why::HermesServes)) => Life::Theirs,
-        (Life::Theirs, Ownership::Ours { .. }) => Life::Live,
-        _ => return,
-    };
-    let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
-    let range = (copy.baseline, copy.seen);
-    push_row(decision, row, profile, adopted, life, range, (Vec::new(), None));
 }
 
 #[cfg(test)]

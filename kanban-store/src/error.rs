@@ -12,8 +12,8 @@ pub enum StoreError {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// The path leads to another file than the one that was opened.
-    #[error("the board {} was replaced by another file", path.display())]
+    /// The path leads to another file than the one that was opened, or the file was cut.
+    #[error("the board {} was replaced by another file, cut, or parted from its log", path.display())]
     FileReplaced {
         /// The path.
         path: PathBuf,

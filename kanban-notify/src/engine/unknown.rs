@@ -9,10 +9,11 @@ use super::{
 use crate::{
     backoff,
     history::SessionView,
-    ids::ClaimId,
+    ids::{ClaimId, LegId},
     message::Destination,
     ports::LookError,
     record::Settlement,
+    subscription::Life,
     time::Timestamp,
     verdict::{Detail, Receipt, Verdict},
 };
@@ -195,6 +196,11 @@ impl Engine {
             return;
         };
         let lane = claim.lane.clone();
+        if self.are_over(&claim.legs) {
+            // What becomes of it now is the ledger's to say: nothing more is sent for an ended row.
+            let settlement = self.give_in(id, &Detail::new("the subscription ended"), now);
+            return self.settle(id, settlement);
+        }
         if !self.take_slot(&lane, now) {
             let pause = backoff::pause(PACE, 1, lane.seed(), None);
             self.set_timer(Timer::Unknown(id), now.after(pause));
@@ -207,6 +213,23 @@ impl Engine {
             claim.tries = claim.tries.saturating_add(1);
             self.out.push(Command::Send(id, claim.parcel.clone()));
         }
+    }
+}
+
+impl Engine {
+    /// Whether nobody is owed any of these legs any more: their rows have ended meanwhile (laws S2, O3),
+    /// or may have been settled unknown to an older copy of the ledger (law D10).
+    fn are_over(&self, legs: &[LegId]) -> bool {
+        legs.iter().filter_map(|leg| self.open_leg(*leg)).all(|open| {
+            let sub = self.subs.get(&open.leg.subscription).map(|sub| &sub.subscription);
+            let ended = sub.is_some_and(|sub| match sub.life {
+                Life::Gone => sub.adopted.is_none() || !sub.key.is_api_server(),
+                Life::Released => true,
+                Life::Offered | Life::Live | Life::Theirs => false,
+            });
+            let outdated = self.older.is_some_and(|older| open.leg.planned_at < older);
+            (ended || outdated) && !open.leg.tally.replay
+        })
     }
 }
 

@@ -15,7 +15,18 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 13] = [
+pub const KNOWN: [Known; 15] = [
+    Known { file: "gateway-bin/tests/process/board_weather.rs", cites: "", entries: &[
+        ("b6_a_board_that_is_restored_with_lower_ids_begins_anew", "an older copy takes the place of a board that is served, or is written into its file", "-", "begun anew; ids that are given out again are told once"),
+        ("b6_a_board_whose_rows_are_set_back_begins_anew", "a board is restored through SQLite while it is served", "-", "as before"),
+        ("b7_a_board_that_is_cut_off_is_left_alone_until_a_good_file_is_there/Nothing", "a board is cut to nothing while it is served", "-", "not served nor written; the others are; goes on with a good file"),
+        ("b7_a_board_that_is_cut_off_is_left_alone_until_a_good_file_is_there/Half", "a board is cut in half while it is served", "-", "as before"),
+        ("b7_a_board_that_is_cut_off_is_left_alone_until_a_good_file_is_there/Mid", "a board is cut in the middle of a page while it is served", "-", "as before"),
+        ("b7_a_board_that_is_damaged_while_it_is_served_is_left_alone_until_it_is_mended", "pages of a board are overwritten while it is served", "-", "not served; the others are; goes on when it is mended, in its place or by another file"),
+        ("b6_a_board_that_is_moved_to_the_archive_is_let_go_and_goes_on_when_it_is_back", "a board's folder is moved to `_archived` and back", "-", "not served meanwhile; then told once"),
+        ("b7_a_full_disk_under_a_board_delays_its_cursor_and_repeats_nothing", "a board's disk is full while a turn runs, and over a crash", "delivered", "its cursor is raised when there is room; nothing is sent again; the others are served"),
+        ("b4_a_board_that_another_program_keeps_locked_holds_up_itself_alone", "another program keeps a board locked while a turn runs", "delivered", "the others are served; raised when the lock is free, nothing is sent again"),
+    ]},
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -85,6 +96,8 @@ pub const KNOWN: [Known; 13] = [
         ("b6_boards_are_found_and_archived_while_we_run", "a board appears, is archived and comes back, twice", "-", "let go while it is archived; each told once"),
         ("b6_a_board_under_another_name_is_the_same_board", "a board's folder is renamed and its cursors set back", "-", "what was told is not told again"),
         ("f1_a_folder_that_was_made_anew_is_heard", "a board's folder is removed, or moved, and made anew", "-", "heard at once, not only looked for"),
+        ("d1_a_cursor_that_somebody_lowers_repeats_nothing_and_rises_again", "a cursor is set back while we run", "-", "nothing is told again; it rises with the next event"),
+        ("s2_a_request_of_unknown_outcome_is_not_sent_again_for_a_row_that_ended_meanwhile", "rows are deleted, or made anew, under requests that are lost", "unknown", "looked for, not sent again, cancelled and listed"),
         ("b6_another_file_under_the_same_name_begins_anew", "another file takes a board's place", "-", "each event of both files told once"),
     ]},
     Known { file: "tests/it/endings.rs", cites: "", entries: &[
@@ -126,6 +139,9 @@ pub const KNOWN: [Known; 13] = [
         ("w3_a_session_that_was_compressed_is_followed", "the session goes on under another name", "-", "told there, once"),
         ("w5_a_session_is_woken_no_oftener_than_the_operator_allows_also_after_a_restart", "more events than wakes in an hour", "-", "the rest wait, also after a restart"),
         ("w5_wakes_of_one_session_keep_their_distance", "events without a pause", "-", "wakes keep their distance"),
+    ]},
+    Known { file: "tests/it/interop/generations/upgraded.rs", cites: "", entries: &[
+        ("b2_a_file_that_a_newer_hermes_upgrades_while_we_run_is_served_on", "newer releases of Hermes add columns while we run", "-", "each event told once, new columns used"),
     ]},
     Known { file: "tests/it/pings.rs", cites: "", entries: &[
         ("d5_report_146_a_failure_in_the_middle_repeats_nothing_and_overtakes_nothing", "the third of five messages is refused once", "retryable", "five messages in order, once"),

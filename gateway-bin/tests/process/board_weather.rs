@@ -184,7 +184,7 @@ async fn b7_a_board_that_is_damaged_while_it_is_served_is_left_alone_until_it_is
         let good = scene.copy("good.db");
         let file = fs::OpenOptions::new().write(true).open(scene.side.path()).unwrap();
         for page in 1..file.metadata().unwrap().len() / PAGE {
-            file.write_all_at(&[7; PAGE as usize], page * PAGE).unwrap();
+            file.write_all_at(&[7; 4096], page * PAGE).unwrap();
         }
         drop(file);
         // A commit is what makes the gateway look.

@@ -2,7 +2,7 @@
 
 use std::{
     io::Write,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use kanban_notify::{
@@ -17,7 +17,7 @@ use crate::{
     clock::SystemClock,
     config::{Config, Env},
     supervisor::Supervisor,
-    wiring::Parts,
+    wiring::{Lost, Parts},
 };
 
 /// What a caller may add to the configuration.
@@ -46,6 +46,7 @@ pub struct Running {
     driver: JoinHandle<Ended>,
     supervisor: JoinHandle<()>,
     boards: usize,
+    lost: Arc<OnceLock<Lost>>,
 }
 
 /// Why a gateway cannot start. Each says what to do next.
@@ -113,10 +114,19 @@ impl Gateway {
         let grace = parts.grace;
         let driver = parts.driver();
         let tidy = Arc::clone(&supervisor.tidy);
+        let why = Arc::new(OnceLock::new());
+        let lost = Arc::clone(&why);
         let driver = tokio::spawn(async move {
             let stopped = async {
-                // A handle that was dropped without a word stops the gateway too.
-                let _ = stopped.await;
+                tokio::select! {
+                    // A handle that was dropped without a word stops the gateway too.
+                    _ = stopped => {}
+                    reason = parts.lost => {
+                        tracing::error!(error = %reason, "stopping; what is in flight may finish");
+                        // Nobody else sets it.
+                        drop(why.set(reason));
+                    }
+                }
             };
             let ended = driver.run(parts.changes, until, stopped, grace).await;
             if ended == Ended::Idle {
@@ -126,7 +136,7 @@ impl Gateway {
             ended
         });
         let supervisor = tokio::spawn(supervisor.run(clock));
-        Running { stop: Some(stop), driver, supervisor, boards }
+        Running { stop: Some(stop), driver, supervisor, boards, lost }
     }
 }
 
@@ -134,6 +144,11 @@ impl Running {
     /// How many boards were found at the start.
     pub fn boards(&self) -> usize {
         self.boards
+    }
+
+    /// Why it ends by itself although it was to run: its ledger was taken away or is damaged (law D10).
+    pub fn lost(&self) -> Option<Arc<kanban_store::StoreError>> {
+        self.lost.get().cloned()
     }
 
     /// Waits until the gateway ends by itself.

@@ -190,6 +190,7 @@ mod tests {
         false
     }
 
+    /// Field report 165: nobody wakes himself.
     #[test]
     fn a_write_is_heard_and_shared_memory_is_not() {
         let dir = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use gateway_adapters::{
     api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
     console::Console,
@@ -43,10 +44,15 @@ const KEEP_BODIES: Duration = Duration::from_secs(86_400);
 /// The platforms that this build has a channel for.
 pub(crate) const PLATFORMS: [&str; 2] = ["api_server", "console"];
 
+/// Why a gateway had to stop.
+pub(crate) type Lost = Arc<kanban_store::StoreError>;
+
 /// Everything the driver needs.
 pub(crate) struct Parts {
     pub(crate) changes: WatchedChanges,
     pub(crate) grace: Duration,
+    /// Resolves with the reason when the ledger is of no use any more (law D10).
+    pub(crate) lost: BoxFuture<'static, Lost>,
     engine: EngineParts,
     ports: Ports,
 }
@@ -125,6 +131,7 @@ pub(crate) fn join(
     let parts = Parts {
         changes,
         grace: config.grace,
+        lost: lost(Arc::clone(&ledger)),
         engine: EngineParts { policy: policy.clone(), identity, world: world.clone() },
         ports,
     };
@@ -144,6 +151,10 @@ pub(crate) fn join(
     };
     supervisor.discover().map_err(StartError::Boards)?;
     Ok((parts, supervisor))
+}
+
+fn lost(ledger: Arc<LedgerPort>) -> BoxFuture<'static, Lost> {
+    Box::pin(async move { ledger.lost().await })
 }
 
 /// What the supervisor does with the set of boards.

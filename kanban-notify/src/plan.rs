@@ -1,5 +1,7 @@
 //! What a pass decides: whose each row is, which legs its events need, and what ends unsent. Pure.
 
+mod watched;
+
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
@@ -29,6 +31,8 @@ pub struct Basis<'a> {
     pub now: Timestamp,
     /// Rows above this rowid come with all their unseen events; `None` when every row does (a sweep).
     pub complete_above: Option<i64>,
+    /// Where the ledger is an older copy: what was planned before this may have been delivered since.
+    pub older: Option<Timestamp>,
 }
 
 impl Basis<'_> {
@@ -282,15 +286,7 @@ fn decide_vanished(
     // Our stamp held: only a person, the age sweep or the task's deletion can have ended it.
     // It was only offered: Hermes had listed it before, "delivered" it and deleted it (law O3).
     let owed = copy.life == Life::Offered && copy.key.is_api_server();
-    let row = Row {
-        key: copy.key.clone(),
-        created_at: copy.created_at,
-        cursor: copy.settled,
-        owner: None,
-        user: None,
-        mode: copy.mode,
-        rowid: 0,
-    };
+    let row = stand_in(copy, copy.settled);
     let (legs, seen) = if owed {
         let task = tasks.get(copy.key.task.as_str()).copied();
         let unseen = events_above(events, copy.seen.max(copy.baseline));
@@ -303,6 +299,19 @@ fn decide_vanished(
     push_row(decision, &row, profile, adopted, Life::Gone, range, (legs, None));
 }
 
+/// The row that a copy was made of, as far as plans need it.
+fn stand_in(copy: &Subscription, cursor: EventId) -> Row {
+    Row {
+        key: copy.key.clone(),
+        created_at: copy.created_at,
+        cursor,
+        owner: None,
+        user: None,
+        mode: copy.mode,
+        rowid: 0,
+    }
+}
+
 /// A subscription with open legs, looked at by a sweep (laws D10, O3, S2).
 fn decide_watched(
     basis: &Basis<'_>,
@@ -312,8 +321,9 @@ fn decide_watched(
     open: &[(SubKey, &Leg)],
     decision: &mut Decision,
 ) {
+    watched::note_unseen(basis, key, row, copies, decision);
     if let Some(row) = row {
-        decide_server(basis, row, copies, decision);
+        watched::decide_server(basis, row, copies, decision);
     }
     for (_, leg) in open.iter().filter(|(k, leg)| k == key && leg.state.is_claimable()) {
         let Some(copy) = copies.iter().find(|copy| copy.id == leg.subscription) else {
@@ -333,8 +343,9 @@ fn decide_watched(
                 (passed && (stamped || !rescued))
                     .then_some((LegState::Taken, "the board's cursor has passed the event"))
             }
-            // Once seen it is owed to the copy, whatever became of the row (law O3).
-            _ if rescued => None,
+            // Once seen it is owed to the copy, whatever became of the row (law O3). If the ledger is an
+            // older copy, the row may have ended because it was told (law D10).
+            _ if rescued && basis.older.is_none_or(|older| leg.planned_at >= older) => None,
             _ if leg.tally.replay => None,
             _ => Some((LegState::Cancelled, "the subscription ended")),
         };
@@ -342,26 +353,6 @@ fn decide_watched(
             decision.plan.closes.push((leg.id, state, Detail::new(reason)));
         }
     }
-}
-
-/// A Hermes that was started meanwhile tells what is open by itself, and we only watch; when it is gone
-/// and has not, it is ours again (law O1).
-fn decide_server(basis: &Basis<'_>, row: &Row, copies: &[Subscription], decision: &mut Decision) {
-    let Basis { board, policy, world, .. } = basis;
-    let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
-    let planned = &decision.plan.subscriptions;
-    let Some(copy) = copy.filter(|_| !planned.iter().any(|plan| plan.key == row.key)) else {
-        return;
-    };
-    let owner = ownership::decide(row, Some(copy), board.has_delivery_mode, policy, world);
-    let life = match (copy.life, owner) {
-        (Life::Live | Life::Offered, Ownership::ReadOnly(Why::HermesServes)) => Life::Theirs,
-        (Life::Theirs, Ownership::Ours { .. }) => Life::Live,
-        _ => return,
-    };
-    let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
-    let range = (copy.baseline, copy.seen);
-    push_row(decision, row, profile, adopted, life, range, (Vec::new(), None));
 }
 
 #[cfg(test)]

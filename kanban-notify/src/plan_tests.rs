@@ -14,6 +14,7 @@ struct Fixture {
     board: BoardStart,
     policy: Policy,
     world: World,
+    older: Option<Timestamp>,
 }
 
 impl Fixture {
@@ -28,7 +29,7 @@ impl Fixture {
             position: Position::default(),
             has_delivery_mode: false,
         };
-        Self { board, policy: Policy::default(), world }
+        Self { board, policy: Policy::default(), world, older: None }
     }
 
     fn decide(&self, pass: &Pass, copies: &[Subscription], open: &[(SubKey, &Leg)]) -> Decision {
@@ -38,6 +39,7 @@ impl Fixture {
             world: &self.world,
             now: Timestamp::from_secs(NOW),
             complete_above: None,
+            older: self.older,
         };
         decide(&basis, pass, copies, open)
     }
@@ -241,6 +243,33 @@ fn d10_a_leg_below_the_boards_cursor_is_closed_unsent() {
     assert_eq!(closes(Some(row), Life::Offered, &leg), []);
     assert_eq!(closes(None, Life::Offered, &leg), []);
     assert_eq!(closes(None, Life::Live, &leg), []);
+}
+
+#[test]
+fn d10_what_an_older_ledger_has_open_is_over_with_its_row_and_told_the_cursor() {
+    let there = row("api_server", "s", 0);
+    let leg = planned_leg(LegKind::Wake);
+    let mut fixture = Fixture::new();
+    fixture.older = Some(leg.planned_at.after(std::time::Duration::from_secs(1)));
+    let decide = |fixture: &Fixture, row: Option<Row>| {
+        let copies = [copy(&there, Life::Live)];
+        let watched = vec![(key("api_server", "s"), row)];
+        let pass = Pass { watched, ..Pass::default() };
+        fixture.decide(&pass, &copies, &[(key("api_server", "s"), &leg)]).plan
+    };
+    let ended = decide(&fixture, None);
+    assert_eq!(ended.closes[0].1, LegState::Cancelled);
+    assert_eq!(ended.subscriptions[0].life, Life::Gone);
+    // Under a request in flight nothing is closed; the ledger still hears how far the board is.
+    let raised = decide(&fixture, Some(row("api_server", "s", 9)));
+    assert_eq!(
+        (raised.subscriptions[0].cursor, raised.subscriptions[0].life),
+        (EventId(9), Life::Live)
+    );
+    assert!(decide(&fixture, Some(there.clone())).subscriptions.is_empty());
+    // What this process has planned is owed as ever (law O3).
+    fixture.older = Some(leg.planned_at);
+    assert!(decide(&fixture, None).closes.is_empty());
 }
 
 #[test]

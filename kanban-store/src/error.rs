@@ -12,8 +12,8 @@ pub enum StoreError {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// The path leads to another file than the one that was opened.
-    #[error("the board {} was replaced by another file", path.display())]
+    /// The path leads to another file than the one that was opened, or the file was cut.
+    #[error("the board {} was replaced by another file, cut, or parted from its log", path.display())]
     FileReplaced {
         /// The path.
         path: PathBuf,
@@ -316,12 +316,36 @@ pub enum StoreError {
         #[source]
         source: Box<Self>,
     },
+    /// The ledger was taken away from under us: what is written now is lost with this process.
+    #[error(
+        "the ledger {} was removed, moved or replaced while it was in use: nothing is sent any more; start \
+         again, with the file in its place if it is still there; without it that costs the history of \
+         outcomes, and repeats nothing that is settled",
+        path.display()
+    )]
+    LedgerGone {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The ledger does not let us write.
     #[error(
         "the ledger {} cannot be written; make the file and its folder writable for this user",
         path.display()
     )]
     LedgerReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: Box<Self>,
+    },
+    /// There is no room for the ledger.
+    #[error(
+        "there is no room on the disk of the ledger {}; make some: until then nothing new is sent, and \
+         nothing is lost",
+        path.display()
+    )]
+    LedgerFull {
         /// The file.
         path: PathBuf,
         /// The cause.

@@ -70,6 +70,7 @@ impl StoreError {
         match found {
             Trouble::Unreadable => Self::LedgerDamaged { path, source },
             Trouble::ReadOnly => Self::LedgerReadOnly { path, source },
+            Trouble::Full => Self::LedgerFull { path, source },
             Trouble::Busy | Trouble::Other => *source,
         }
     }

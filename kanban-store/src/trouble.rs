@@ -7,6 +7,8 @@ pub(crate) enum Trouble {
     Busy,
     /// Writing is not possible here.
     ReadOnly,
+    /// No room for what is to be written.
+    Full,
     /// Not a database, or damaged.
     Unreadable,
     /// Anything else.
@@ -21,6 +23,8 @@ impl Trouble {
             Self::Busy
         } else if is(&["attempt to write a readonly database"]) {
             Self::ReadOnly
+        } else if is(&["database or disk is full"]) {
+            Self::Full
         } else if is(&[
             "file is not a database",
             "database disk image is malformed",

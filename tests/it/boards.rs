@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::support::{
-    cards::{Cards, assert_sound},
+    cards::{Cards, assert_sound, now},
     tally::assert_each_told_once,
-    wait::eventually,
+    wait::{eventually, soon},
     world::World,
 };
 
@@ -219,4 +219,64 @@ async fn b6_another_file_under_the_same_name_begins_anew() {
     let expected: Vec<_> =
         [&row, &rows[0].0, &rows[1].0].map(|row| (row.chat.clone(), row.task.clone())).into();
     assert_each_told_once(&world.receiver, &expected);
+}
+
+#[tokio::test]
+async fn d1_a_cursor_that_somebody_lowers_repeats_nothing_and_rises_again() {
+    let world = World::new().await;
+    let (task, row) = world.cards.asked("Build the report", "sess-abc");
+    let running = world.start();
+    let first = world.cards.complete(&task, "done once");
+    world.settled(&row, first).await;
+    // Hermes sets it to what its own pass has read, whatever it is by now.
+    world.cards.sql("UPDATE kanban_notify_subs SET last_event_id = 1");
+    let (next, next_row) = world.cards.asked("Build the next report", "sess-next");
+    let event = world.cards.complete(&next, "done once");
+    world.settled(&next_row, event).await;
+    running.stop().await.unwrap();
+
+    // Neither does a start, which looks at every row; the task's next event lifts the cursor again.
+    let running = world.start();
+    world.cards.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at)
+         VALUES ('{task}', 'blocked', '{{}}', {})",
+        now()
+    ));
+    let last = world.cards.open().sequence().unwrap();
+    world.settled(&row, last).await;
+    running.stop().await.unwrap();
+    assert_eq!((world.receiver.turns("sess-abc"), world.receiver.wakes().len()), (2, 3));
+}
+
+/// Two rows that somebody makes anew, or deletes, while their requests are out; then these are lost.
+#[tokio::test]
+async fn s2_a_request_of_unknown_outcome_is_not_sent_again_for_a_row_that_ended_meanwhile() {
+    let mut world = World::new().await;
+    world.set("wake.longest_turn", "1s");
+    let mut told = Vec::new();
+    for session in ["sess-anew", "sess-gone"] {
+        let task = world.cards.task("Build the report");
+        world.cards.subscribe_as(&task, "api_server", session, Some("kanban-gateway"));
+        told.push(task);
+    }
+    world.receiver.hold();
+    let running = world.start();
+    for task in &told {
+        world.cards.complete(task, "done once");
+    }
+    soon("both are out", world.receiver.until_running(2)).await;
+    world.cards.sql(&format!(
+        "BEGIN IMMEDIATE; DELETE FROM kanban_notify_subs;
+         INSERT INTO kanban_notify_subs
+           (task_id, platform, chat_id, notifier_profile, created_at, last_event_id)
+         VALUES ('{}', 'api_server', 'sess-anew', 'kanban-gateway', {}, 0); COMMIT",
+        told[0],
+        now() + 1
+    ));
+    world.receiver.crash().await;
+    world.receiver.release_all();
+    world.receiver.restart().await.unwrap();
+    world.legs("cancelled", 2).await;
+    running.stop().await.unwrap();
+    assert_eq!(world.receiver.wakes().len(), 2, "no second request");
 }

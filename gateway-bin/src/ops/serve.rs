@@ -5,7 +5,7 @@ use kanban_notify::driver::Ended;
 use kanban_store::ledger::operator::Counts;
 
 use super::{Context, status, time::Moment};
-use crate::{Gateway, Options, shutdown::Signals};
+use crate::{Gateway, Options, Running, shutdown::Signals};
 
 /// How a run ended, and what it leaves.
 #[derive(Clone, Debug)]
@@ -48,6 +48,7 @@ pub async fn run(ctx: Context, accept: bool) -> anyhow::Result<Left> {
     let signal = tokio::select! {
         signal = signals.next() => signal,
         ended = running.wait() => {
+            lost(&running)?;
             return Ok(left(&ctx, &before, ended.context("the gateway stopped working")?));
         }
     };
@@ -76,10 +77,21 @@ pub async fn once(ctx: Context, accept: bool) -> anyhow::Result<Left> {
         ended = running.wait() => Some(ended),
     };
     let ended = match ended {
-        Some(ended) => ended,
+        Some(ended) => {
+            lost(&running)?;
+            ended
+        }
         None => running.stop().await,
     };
     Ok(left(&ctx, &before, ended.context("the gateway stopped working")?))
+}
+
+/// Refuses to call it an end in order when the ledger was lost on the way.
+fn lost(running: &Running) -> anyhow::Result<()> {
+    match running.lost() {
+        Some(lost) => Err(anyhow::Error::new(lost)),
+        None => Ok(()),
+    }
 }
 
 fn build(ctx: &Context, accept: bool) -> anyhow::Result<(Counts, Gateway)> {

@@ -2,16 +2,19 @@
 #![cfg(test)]
 
 mod behind;
+mod board_weather;
 mod commands;
 mod configuration;
 mod crashes;
 mod documented;
 mod errors;
 mod instances;
+mod ledger_weather;
 mod listen;
 mod process;
 mod reports;
 mod shutdown;
+mod small_disk;
 mod status;
 mod tasks;
 mod telling;

@@ -31,6 +31,7 @@ impl Engine {
             }
         }
         self.newest_claim = work.newest_claim;
+        self.older = work.older;
         let known: HashSet<LegId> =
             work.owed.iter().flat_map(|owed| &owed.legs).map(|owed| owed.leg.id).collect();
         let stale: Vec<LegId> = self

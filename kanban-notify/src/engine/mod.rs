@@ -205,6 +205,8 @@ pub struct Engine {
     last_seen: Timestamp,
     /// When the newest claim in the ledger was recorded: the clock cannot be behind it (law F4).
     newest_claim: Timestamp,
+    /// What was planned before this may have been delivered unknown to an older copy of the ledger.
+    older: Option<Timestamp>,
     work_loaded: bool,
     loading: bool,
     stopping: bool,
@@ -239,6 +241,7 @@ impl Engine {
             round: 0,
             last_seen: Timestamp::default(),
             newest_claim: Timestamp::default(),
+            older: None,
             work_loaded: false,
             loading: false,
             stopping: false,

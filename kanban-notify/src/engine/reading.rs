@@ -148,6 +148,7 @@ impl Engine {
             world: &self.world,
             now,
             complete_above: (!state.sweeping).then_some(pass.complete_above),
+            older: self.older,
         };
         let decision = plan::decide(&basis, pass, copies, &open);
         self.spoilt(board, pass);

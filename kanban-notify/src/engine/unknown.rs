@@ -9,11 +9,12 @@ use super::{
 use crate::{
     backoff,
     history::SessionView,
-    ids::{ChannelName, ClaimId},
+    ids::{ChannelName, ClaimId, LegId},
     message::Destination,
     policy::Ability,
     ports::LookError,
     record::Settlement,
+    subscription::Life,
     time::Timestamp,
     verdict::{Detail, Receipt, Verdict},
 };
@@ -119,6 +120,7 @@ impl Engine {
         } else if ability.deduplicates {
             self.take_place(&channel);
             self.send_again(id, now);
+            self.release_unless_sent(id, &channel);
         } else {
             self.unreadable(id, false, now);
         }
@@ -182,6 +184,10 @@ impl Engine {
                 self.look_again(id, &detail, now);
             }
         }
+        self.release_unless_sent(id, channel);
+    }
+
+    fn release_unless_sent(&mut self, id: ClaimId, channel: &ChannelName) {
         if self.claims.get(&id).is_none_or(|claim| claim.phase != Phase::Sending) {
             self.release_place(channel);
         }
@@ -249,8 +255,16 @@ impl Engine {
     }
 
     /// The same bytes under the same key (law D3): a running turn is joined, a done one answered again.
-    /// The place for it is taken already.
+    /// The place for it is taken already, and free again where it is not sent after all.
     fn send_again(&mut self, id: ClaimId, now: Timestamp) {
+        let Some(claim) = self.claims.get(&id) else {
+            return;
+        };
+        if self.are_over(&claim.legs) {
+            // What becomes of it now is the ledger's to say: nothing more is sent for an ended row.
+            let settlement = self.give_in(id, &Detail::new("the subscription ended"), now);
+            return self.settle(id, settlement);
+        }
         if let Some(claim) = self.claims.get_mut(&id) {
             claim.phase = Phase::Sending;
             claim.seen_down = false;
@@ -258,6 +272,23 @@ impl Engine {
             claim.tries = claim.tries.saturating_add(1);
             self.out.push(Command::Send(id, claim.parcel.clone()));
         }
+    }
+}
+
+impl Engine {
+    /// Whether nobody is owed any of these legs any more: their rows have ended meanwhile (laws S2, O3),
+    /// or may have been settled unknown to an older copy of the ledger (law D10).
+    fn are_over(&self, legs: &[LegId]) -> bool {
+        legs.iter().filter_map(|leg| self.open_leg(*leg)).all(|open| {
+            let sub = self.subs.get(&open.leg.subscription).map(|sub| &sub.subscription);
+            let ended = sub.is_some_and(|sub| match sub.life {
+                Life::Gone => sub.adopted.is_none() || !sub.key.is_api_server(),
+                Life::Released => true,
+                Life::Offered | Life::Live | Life::Theirs => false,
+            });
+            let outdated = self.older.is_some_and(|older| open.leg.planned_at < older);
+            (ended || outdated) && !open.leg.tally.replay
+        })
     }
 }
 

@@ -323,6 +323,9 @@ pub struct Work {
     pub recent_wakes: Vec<RecentWake>,
     /// When the newest claim was recorded: the clock cannot be behind it (law F4).
     pub newest_claim: Timestamp,
+    /// Where the ledger is an older copy of the one that was last in use: what was planned before this
+    /// may have been delivered since (law D10).
+    pub older: Option<Timestamp>,
 }
 
 /// A wake that was posted lately: it counts for budgets (law W5), and what it left behind in its

@@ -43,9 +43,47 @@ impl From<&Metadata> for FileId {
     }
 }
 
+/// The files of a board as they were opened (law B6).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) file: FileId,
+    /// The write-ahead log; nobody removes it while a connection is open, unless by hand.
+    log: Option<FileId>,
+    length: u64,
+}
+
+impl Standing {
+    /// As they are now, with the log that SQLite has open.
+    pub(crate) fn of(board: &Path, file: FileId) -> Self {
+        Self { file, log: FileId::of(&sidecar(board, "-wal")), length: length(board) }
+    }
+
+    /// Says an error when something else is in the place of one of them, or the board was cut.
+    ///
+    /// Who goes on with a log that nobody else has sees no commit of others any more, and keeps them out.
+    pub(crate) fn check(&mut self, board: &Path) -> Result<(), StoreError> {
+        let Some(file) = FileId::of(board) else {
+            return Err(StoreError::BoardMissing { path: board.into() });
+        };
+        let now = Self::of(board, file);
+        if file != self.file
+            || (self.log.is_some() && now.log != self.log)
+            || now.length < self.length
+        {
+            return Err(StoreError::FileReplaced { path: board.into() });
+        }
+        self.length = now.length;
+        Ok(())
+    }
+}
+
+fn length(file: &Path) -> u64 {
+    std::fs::metadata(file).map_or(0, |found| found.len())
+}
+
 /// Size of the board's `-wal` in bytes; 0 when there is none.
 pub(crate) fn wal_size(board: &Path) -> u64 {
-    std::fs::metadata(sidecar(board, "-wal")).map_or(0, |found| found.len())
+    length(&sidecar(board, "-wal"))
 }
 
 /// The path of a file that SQLite keeps beside the board.

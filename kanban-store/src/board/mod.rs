@@ -38,6 +38,7 @@ pub use features::Features;
 #[cfg(feature = "notify-ports")]
 pub(crate) use immediate::step as lock_step;
 
+use file::Standing;
 #[cfg(feature = "write")]
 pub(crate) use file::read_small;
 pub use file::{FileId, network_file_system};
@@ -88,7 +89,7 @@ pub struct Committed {
 /// board's WAL as it is (law B3).
 pub struct Board {
     path: PathBuf,
-    file: FileId,
+    standing: Standing,
     pace: PollPace,
     access: Access,
     schema: i64,
@@ -138,7 +139,7 @@ impl Board {
         };
         Ok(Self {
             path: path.into(),
-            file,
+            standing: Standing::of(path, file),
             pace,
             access,
             schema,
@@ -159,7 +160,7 @@ impl Board {
 
     /// Which file was opened.
     pub fn file(&self) -> FileId {
-        self.file
+        self.standing.file
     }
 
     /// The columns of the file, as of the last read or change.
@@ -177,13 +178,10 @@ impl Board {
         self.access == Access::ReadWrite
     }
 
-    /// Says an error when the path leads to another file, or to none, by now (law B6).
-    pub fn check_file(&self) -> Result<(), StoreError> {
-        match FileId::of(&self.path) {
-            Some(file) if file == self.file => Ok(()),
-            Some(_) => Err(StoreError::FileReplaced { path: self.path.clone() }),
-            None => Err(StoreError::BoardMissing { path: self.path.clone() }),
-        }
+    /// Says an error when the path leads to another file, or to none, by now, and when the file was cut or
+    /// its log taken away (law B6).
+    pub fn check_file(&mut self) -> Result<(), StoreError> {
+        self.standing.check(&self.path)
     }
 
     /// A number that changes with every commit of another connection.

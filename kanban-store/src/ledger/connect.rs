@@ -62,6 +62,16 @@ pub fn data_version(conn: &mut SqliteConnection) -> diesel::QueryResult<i64> {
         .map(|row| row.data_version)
 }
 
+/// Reads every page of the database; answers with SQLite's words about damage.
+#[cfg(feature = "notify-ports")]
+pub(super) fn examine(conn: &mut SqliteConnection) -> Result<Option<String>, StoreError> {
+    let found = diesel::sql_query("PRAGMA quick_check(1)")
+        .get_result::<QuickCheck>(conn)
+        .map_err(during("looking for damage"))?
+        .quick_check;
+    Ok((found != "ok").then(|| found.replace('\n', " ")))
+}
+
 /// Says what was tried in the ledger, for `map_err`.
 pub(crate) fn during(operation: &'static str) -> impl FnOnce(diesel::result::Error) -> StoreError {
     move |source| StoreError::Ledger { operation, source }
@@ -71,6 +81,13 @@ pub(crate) fn during(operation: &'static str) -> impl FnOnce(diesel::result::Err
 struct JournalMode {
     #[diesel(sql_type = sql_types::Text)]
     journal_mode: String,
+}
+
+#[cfg(feature = "notify-ports")]
+#[derive(QueryableByName)]
+struct QuickCheck {
+    #[diesel(sql_type = sql_types::Text)]
+    quick_check: String,
 }
 
 #[derive(QueryableByName)]

@@ -63,6 +63,36 @@ pub fn reason(
     })
 }
 
+/// Closes those of `legs` that were settled since an older copy of the ledger was made, by all that their
+/// boards say: the row has ended, or its cursor has passed the event (law D10).
+///
+/// Replays and what was planned at `older` or later are this ledger's own.
+pub fn close_outdated(
+    conn: &mut SqliteConnection,
+    legs: &[i64],
+    older: i64,
+    now: i64,
+) -> QueryResult<usize> {
+    let passed =
+        subscriptions::life.eq(states::LIVE).and(subscriptions::board_cursor.ge(legs::event));
+    let outdated: Vec<i64> = legs::table
+        .inner_join(subscriptions::table)
+        .filter(legs::id.eq_any(legs))
+        .filter(legs::planned_at.lt(older).and(legs::replay.eq(0)))
+        .filter(subscriptions::life.eq(states::GONE).or(passed))
+        .select(legs::id)
+        .load(conn)?;
+    diesel::update(legs::table)
+        .filter(legs::id.eq_any(outdated))
+        .filter(conditions::UnsentLegs)
+        .set((
+            legs::state.eq(states::TAKEN),
+            legs::reason.eq("settled since this copy of the ledger was made"),
+            legs::updated_at.eq(now),
+        ))
+        .execute(conn)
+}
+
 /// Whether what is owed to a copy stays owed when its row is gone: an adopted API session (law O3).
 pub fn is_owed_after_its_row(row: &SubscriptionRow) -> bool {
     row.adopted == 1 && row.platform.trim().eq_ignore_ascii_case("api_server")

@@ -16,10 +16,14 @@ pub mod ends;
 mod files;
 mod identity;
 pub mod instance;
+#[cfg(feature = "notify-ports")]
+mod mark;
 mod migrate;
 pub mod operator;
 mod place;
 pub mod plan;
+#[cfg(feature = "notify-ports")]
+mod presence;
 pub mod prune;
 pub mod rows;
 mod schema;
@@ -39,6 +43,10 @@ pub use self::{
     place::beside,
 };
 pub(crate) use connect::during;
+#[cfg(feature = "notify-ports")]
+pub(crate) use mark::Mark;
+#[cfg(feature = "notify-ports")]
+pub(crate) use presence::Presence;
 
 use crate::error::StoreError;
 
@@ -87,6 +95,24 @@ impl Ledger {
     /// The connection, for the functions of this module.
     pub fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.conn
+    }
+
+    /// Reads the whole file for damage.
+    #[cfg(feature = "notify-ports")]
+    pub(crate) fn examine(&mut self) -> Result<(), StoreError> {
+        match connect::examine(&mut self.conn).map_err(|error| error.of_ledger(&self.path))? {
+            None => Ok(()),
+            Some(value) => Err(StoreError::LedgerDamaged {
+                path: self.path.clone(),
+                source: Box::new(StoreError::LedgerValue { what: "page", value }),
+            }),
+        }
+    }
+
+    /// Opens the mark beside it; answers besides whether the ledger is older than its mark.
+    #[cfg(feature = "notify-ports")]
+    pub(crate) fn mark(&mut self) -> Result<(Mark, bool), StoreError> {
+        Mark::open(&self.path, &mut self.conn)
     }
 
     /// Another connection in place of one that failed. Nothing is migrated.

@@ -41,6 +41,7 @@ use crate::{
 pub struct LedgerPort {
     jobs: mpsc::Sender<Message>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    lost: Arc<Mutex<Option<oneshot::Receiver<Arc<StoreError>>>>>,
     about: Arc<About>,
 }
 
@@ -54,9 +55,10 @@ struct About {
 impl LedgerPort {
     /// Opens the ledger, registers this process as an instance, and starts the thread.
     ///
-    /// See [`ledger::open`] for what is refused.
+    /// See [`ledger::open`] for what is refused; a damaged file is refused besides.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let ledger = ledger::open(path)?;
+        let mut ledger = ledger::open(path)?;
+        ledger.examine()?;
         let instance = Instance::register(ledger.path())?;
         let about = Arc::new(About {
             path: ledger.path().to_owned(),
@@ -64,7 +66,9 @@ impl LedgerPort {
             instance: instance.id().to_owned(),
             migrated: ledger.migrated().to_vec(),
         });
-        let worker = Worker::new(ledger, instance).map_err(|error| error.of_ledger(&about.path))?;
+        let (tell, lost) = oneshot::channel();
+        let worker =
+            Worker::new(ledger, instance, tell).map_err(|error| error.of_ledger(&about.path))?;
         let (jobs, waiting) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("ledger".to_owned())
@@ -74,7 +78,8 @@ impl LedgerPort {
                 path: about.path.clone(),
                 source,
             })?;
-        Ok(Self { jobs, thread: Arc::new(Mutex::new(Some(thread))), about })
+        let (thread, lost) = (Mutex::new(Some(thread)), Mutex::new(Some(lost)));
+        Ok(Self { jobs, thread: Arc::new(thread), lost: Arc::new(lost), about })
     }
 
     /// The ledger's canonical path.
@@ -95,6 +100,22 @@ impl LedgerPort {
     /// The migrations that opening it has run.
     pub fn migrated(&self) -> &[String] {
         &self.about.migrated
+    }
+
+    /// Waits until the ledger is of no use any more: removed or replaced while it is open, or found damaged.
+    ///
+    /// From then on no intent is recorded, and whoever waits here has to end; outcomes are still recorded
+    /// where that goes, so that their cursors are raised. The first who asks is told.
+    pub async fn lost(&self) -> Arc<StoreError> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match lost {
+            // The thread that ended in order has lost nothing.
+            Some(lost) => match lost.await {
+                Ok(why) => why,
+                Err(_) => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
     }
 
     /// Ends the thread once it has answered what was asked before. Later calls say `Closed`.
@@ -146,6 +167,18 @@ impl LedgerPort {
         // Whoever asked may have given up meanwhile.
         let reply = move |outcome| drop(reply.send(outcome));
         self.post(operation, Job::new(operation, writes, work, reply))?;
+        answer.await.unwrap_or_else(|_| Err(closed(operation)))
+    }
+
+    /// As `call`, for what must not be begun on a ledger that is lost.
+    async fn begin<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&mut Desk<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, PortError> {
+        let (reply, answer) = oneshot::channel();
+        let reply = move |outcome| drop(reply.send(outcome));
+        self.post(operation, Job::new(operation, true, work, reply).beginning())?;
         answer.await.unwrap_or_else(|_| Err(closed(operation)))
     }
 
@@ -205,16 +238,24 @@ impl Planner for LedgerPort {
 impl Claims for LedgerPort {
     async fn intend(&self, intents: Vec<Intent>) -> Result<Vec<IntentResult>, PortError> {
         let operation = "recording intents";
-        self.call(operation, true, move |desk| {
+        self.begin(operation, move |desk| {
             let me = desk.instance.id();
             intents
                 .into_iter()
                 .map(|intent| {
                     let row = convert::intent_row(intent);
+                    if let Some(older) = desk.older {
+                        // A leg that is closed here is one that the intent does not find.
+                        ends::close_outdated(desk.conn, &row.legs, older, row.at)
+                            .map_err(during(operation))?;
+                    }
                     let intended =
                         claims::intend(desk.conn, me, &row).map_err(during(operation))?;
                     Ok(match intended {
-                        Intended::Won(id) => IntentResult::Won(ClaimId(id)),
+                        Intended::Won(id) => {
+                            *desk.claim = id.max(*desk.claim);
+                            IntentResult::Won(ClaimId(id))
+                        }
                         Intended::Held => IntentResult::Held,
                         Intended::Paused(until) => {
                             IntentResult::Paused(Timestamp::from_micros(until))
@@ -319,7 +360,8 @@ fn open_work(desk: &mut Desk<'_>) -> Result<Work, StoreError> {
     desk.seen.version = data_version(desk.conn).map_err(during(operation))?;
     desk.seen.unsure = false;
     desk.taken.extend(dead);
-    convert::work(rows, claims)
+    let older = desk.older.map(Timestamp::from_micros);
+    Ok(Work { older, ..convert::work(rows, claims)? })
 }
 
 fn closed(operation: &'static str) -> PortError {

@@ -173,6 +173,32 @@ fn two_claimers_share_rows_without_an_error() {
     assert_eq!(test.text("SELECT notifier_profile FROM kanban_notify_subs"), None);
 }
 
+/// Field report 148: nobody of 25 hears of a lock.
+#[test]
+fn twenty_five_claimers_of_a_hundred_claims_each_meet_no_lock() {
+    let mut test = TestBoard::new();
+    let names: Vec<String> = (0..25).map(|number| format!("chat-{number}")).collect();
+    for name in &names {
+        test.subscribe("t_1", name, 0);
+    }
+    thread::scope(|scope| {
+        for name in &names {
+            let path = &test.path;
+            scope.spawn(move || {
+                for claim in 1..=100 {
+                    // A connection of its own each time: setting one up takes locks, too.
+                    let mut board = Board::open(path).unwrap();
+                    let raise =
+                        RowEdit::Raise { key: key("t_1", name), created_at: 150, to: claim };
+                    assert_eq!(board.change(&[raise], PATIENCE).unwrap(), [EditOutcome::Won]);
+                }
+            });
+        }
+    });
+    let raised = "SELECT count(*) FROM kanban_notify_subs WHERE last_event_id = 100";
+    assert_eq!(test.int(raised), Some(25));
+}
+
 #[test]
 fn a_held_lock_is_waited_for_or_reported() {
     let mut test = TestBoard::new();
@@ -199,6 +225,7 @@ fn a_held_lock_is_waited_for_or_reported() {
     assert_eq!(test.cursor("t_1"), 7);
 }
 
+/// Field report 162: a foreign commit is always seen.
 #[test]
 fn our_own_commit_is_told_from_a_foreign_one() {
     let mut test = TestBoard::new();

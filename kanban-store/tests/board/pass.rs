@@ -261,3 +261,34 @@ fn a_read_goes_on_beside_a_writer_that_stays() {
     // It let go of the lock.
     test.event("t_1", "completed");
 }
+
+/// Field report 164: every heartbeat is a commit, and none of them is a reason to read what is there.
+#[test]
+fn a_heartbeat_beside_ten_thousand_rows_reads_none_of_them() {
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    test.event("t_1", "completed");
+    test.run(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+         INSERT INTO kanban_notify_subs (task_id, platform, chat_id, created_at)
+         SELECT 't_1', 'api_server', 'session-' || i, 100 FROM n",
+    );
+    let mut board = test.open();
+    let mark = board.read(&PassQuery { limit: 20_000, ..tail(&Mark::default()) }).unwrap().next;
+    let timed = |read: &mut dyn FnMut()| {
+        let began = std::time::Instant::now();
+        read();
+        began.elapsed()
+    };
+    let all = (0..3).map(|_| timed(&mut || drop(board.subscriptions(0, 20_000).unwrap()))).min();
+    let mut passes = std::time::Duration::ZERO;
+    for beat in 0..200 {
+        test.run(&format!("UPDATE tasks SET last_heartbeat_at = {beat}"));
+        passes += timed(&mut || {
+            let pass = board.read(&tail(&mark)).unwrap();
+            assert!(pass.rows.is_empty() && pass.events.is_empty() && pass.tasks.is_empty());
+            assert_eq!(pass.next, mark);
+        });
+    }
+    assert!(passes < 50 * all.unwrap(), "{passes:?} for 200 passes, {all:?} for all rows");
+}

@@ -12,6 +12,8 @@ mod plan;
 mod prune;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod wal;
 
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn status_makes_no_ledger() {
     assert!(after.pending.is_empty());
 }
 
-/// Two daemons start on a ledger that is not there, fifty times.
+/// Field report 152: two daemons start on a ledger that is not there, fifty times.
 #[test]
 fn of_two_that_start_at_once_one_migrates_and_both_go_on() {
     for _ in 0..50 {
@@ -129,6 +129,22 @@ fn a_database_of_something_else_is_left_alone() {
     }
     assert_eq!(ledger::schema_dump(&path).unwrap(), "CREATE TABLE tasks (id TEXT);\n");
     assert!(!ledger::beside(&path, "-wal").exists(), "no journal mode of ours");
+}
+
+/// Field report 155: the tables of a ledger without the list of what ran on it.
+#[test]
+fn a_ledger_whose_migrations_nobody_knows_is_left_alone() {
+    let (_folder, path) = place();
+    ledger::migrate_file(&path).unwrap();
+    execute(&path, "DROP TABLE __diesel_schema_migrations");
+    let dump = ledger::schema_dump(&path).unwrap();
+    for refused in [ledger::open(&path).map(drop), ledger::migrate_file(&path).map(drop)] {
+        let Err(error @ StoreError::LedgerRefused { .. }) = refused else {
+            panic!("not refused");
+        };
+        assert!(error.to_string().contains("give the ledger another path"), "{error}");
+    }
+    assert_eq!(ledger::schema_dump(&path).unwrap(), dump);
 }
 
 fn execute(path: &Path, sql: &str) {

@@ -16,6 +16,17 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 /// Every test of these files is here.
 #[rustfmt::skip]
 pub const KNOWN: &[Known] = &[
+    Known { file: "gateway-bin/tests/process/board_weather.rs", cites: "", entries: &[
+        ("b6_a_board_that_is_restored_with_lower_ids_begins_anew", "an older copy takes the place of a board that is served, or is written into its file", "-", "begun anew; ids that are given out again are told once"),
+        ("b6_a_board_whose_rows_are_set_back_begins_anew", "a board is restored through SQLite while it is served", "-", "as before"),
+        ("b7_a_board_that_is_cut_off_is_left_alone_until_a_good_file_is_there/Nothing", "a board is cut to nothing while it is served", "-", "not served nor written; the others are; goes on with a good file"),
+        ("b7_a_board_that_is_cut_off_is_left_alone_until_a_good_file_is_there/Half", "a board is cut in half while it is served", "-", "as before"),
+        ("b7_a_board_that_is_cut_off_is_left_alone_until_a_good_file_is_there/Mid", "a board is cut in the middle of a page while it is served", "-", "as before"),
+        ("b7_a_board_that_is_damaged_while_it_is_served_is_left_alone_until_it_is_mended", "pages of a board are overwritten while it is served", "-", "not served; the others are; goes on when it is mended, in its place or by another file"),
+        ("b6_a_board_that_is_moved_to_the_archive_is_let_go_and_goes_on_when_it_is_back", "a board's folder is moved to `_archived` and back", "-", "not served meanwhile; then told once"),
+        ("b7_a_full_disk_under_a_board_delays_its_cursor_and_repeats_nothing", "a board's disk is full while a turn runs, and over a crash", "delivered", "its cursor is raised when there is room; nothing is sent again; the others are served"),
+        ("b4_a_board_that_another_program_keeps_locked_holds_up_itself_alone", "another program keeps a board locked while a turn runs", "delivered", "the others are served; raised when the lock is free, nothing is sent again"),
+    ]},
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6, report_53, report_87", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -23,6 +34,28 @@ pub const KNOWN: &[Known] = &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Outcome", "kill -9 before the outcome is written", "unknown", "found answered after the restart, not sent again"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Cursor", "kill -9 before the cursor is raised", "delivered", "the next process raises it, nothing is sent"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Any", "kill -9 at a random moment", "-", "each told in exactly one answered turn"),
+    ]},
+    Known { file: "gateway-bin/tests/process/ledger_weather.rs", cites: "", entries: &[
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/File", "the ledger is removed while a turn runs", "delivered", "nothing new is begun, the turn is settled, then a clear end; the next start repeats nothing"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Log", "the ledger's write-ahead log is removed while a turn runs", "delivered", "as before"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Folder", "the ledger's folder is removed while a turn runs", "delivered", "as before"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Moved", "the ledger's folder is moved away while a turn runs", "delivered", "as before"),
+        ("d10_a_ledger_that_is_taken_away_ends_the_run_and_nothing_is_repeated/Older", "an older copy takes the ledger's place while a turn runs", "delivered", "as before"),
+        ("d1_a_full_disk_under_the_ledger_pauses_delivery_until_there_is_room", "the ledger's disk is full: while a turn runs, at a crash, at a start", "delivered", "nothing is sent without an intent; told once when there is room; a start says what to do"),
+        ("d10_a_damaged_ledger_is_refused_and_left_as_it_is", "pages of the ledger are overwritten before a start", "-", "refused with what to do, not written to; then a safe baseline"),
+        ("d10_a_ledger_that_is_damaged_while_we_run_ends_the_run_and_repeats_nothing", "pages of the ledger are overwritten while it is used", "-", "a clear end; then a safe baseline"),
+        ("d10_a_ledger_of_a_newer_version_is_refused_and_left_as_it_is", "a newer version has migrated the ledger", "-", "refused with what to do, not written to"),
+        ("d10_an_older_copy_of_the_ledger_repeats_nothing", "an older copy takes the ledger's place between two runs; rows have ended since", "unknown", "said at the start; what it has open is closed unsent or found out, nothing is told again"),
+        ("d10_an_older_copy_repeats_nothing_where_no_session_can_be_read_either", "the same, and no session can be looked into", "unknown", "the cursor counts, nothing is sent again"),
+        ("d10_another_id_or_none_beside_the_ledger_repeats_nothing", "the file with the gateway's id is removed, another gateway's, or garbage", "unknown", "what was in flight is found out all the same; garbage is refused"),
+    ]},
+    Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
+        ("a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),
+        ("a_stop_lets_what_is_in_flight_finish_and_settles_it", "SIGTERM while a turn runs that ends in the grace time", "delivered", "settled, nothing new is begun"),
+        ("a_second_signal_ends_it_at_once", "a second SIGTERM while a turn runs", "unknown", "an end at once; found out at the next start"),
+        ("an_interrupt_stops_as_a_termination_does_and_either_may_come_second", "SIGINT, and either signal a second time", "unknown", "an end at once; found out at the next start"),
+        ("d6_a_stop_with_a_hundred_claims_in_flight_ends_within_the_grace_and_each_is_found_out", "SIGTERM with a hundred turns in flight", "unknown", "an end in the grace time; each found answered at the next start, none sent again"),
+        ("d1_a_stop_while_the_ledger_is_locked_ends_within_the_grace_and_loses_nothing", "SIGTERM while another program holds the ledger", "delivered", "an end in the grace time; found answered at the next start, not sent again"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),
@@ -70,6 +103,8 @@ pub const KNOWN: &[Known] = &[
         ("b6_boards_are_found_and_archived_while_we_run", "a board appears, is archived and comes back, twice", "-", "let go while it is archived; each told once"),
         ("b6_a_board_under_another_name_is_the_same_board", "a board's folder is renamed and its cursors set back", "-", "what was told is not told again"),
         ("f1_a_folder_that_was_made_anew_is_heard", "a board's folder is removed, or moved, and made anew", "-", "heard at once, not only looked for"),
+        ("d1_a_cursor_that_somebody_lowers_repeats_nothing_and_rises_again", "a cursor is set back while we run", "-", "nothing is told again; it rises with the next event"),
+        ("s2_a_request_of_unknown_outcome_is_not_sent_again_for_a_row_that_ended_meanwhile", "rows are deleted, or made anew, under requests that are lost", "unknown", "looked for, not sent again, cancelled and listed"),
         ("b6_another_file_under_the_same_name_begins_anew", "another file takes a board's place", "-", "each event of both files told once"),
     ]},
     Known { file: "tests/it/endings.rs", cites: "", entries: &[
@@ -138,6 +173,9 @@ pub const KNOWN: &[Known] = &[
         ("d4_report_139_a_session_that_is_cut_holds_up_none_of_a_thousand", "one session of a server is always cut", "unknown", "1 000 others are told by one look and one wake each"),
         ("d4_report_139_a_server_that_hangs_holds_up_none_of_a_thousand_on_another", "a server never answers", "-", "1 000 sessions of another one are told"),
         ("d6_report_129_two_hundred_messages_for_a_dead_platform_hold_up_no_other_one", "a platform never answers 200 messages", "-", "four requests are open; another platform is told at once"),
+    ]},
+    Known { file: "tests/it/interop/generations/upgraded.rs", cites: "", entries: &[
+        ("b2_a_file_that_a_newer_hermes_upgrades_while_we_run_is_served_on", "newer releases of Hermes add columns while we run", "-", "each event told once, new columns used"),
     ]},
     Known { file: "tests/it/pings.rs", cites: "", entries: &[
         ("d5_report_146_a_failure_in_the_middle_repeats_nothing_and_overtakes_nothing", "the third of five messages is refused once", "retryable", "five messages in order, once"),

@@ -184,6 +184,7 @@ pub(super) fn work(rows: WorkRows, claims: Vec<OpenClaimRows>) -> Result<Work, S
             .collect(),
         aliases: known,
         newest_claim: Timestamp::from_micros(rows.newest_claim.unwrap_or_default()),
+        older: None,
     })
 }
 

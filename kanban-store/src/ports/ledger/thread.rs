@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    path::Path,
     sync::{Arc, mpsc},
 };
 
@@ -9,12 +10,13 @@ use diesel::{
     Connection as _, SqliteConnection,
     connection::{AnsiTransactionManager, TransactionManager},
 };
+use futures_channel::oneshot;
 use kanban_notify::error::{PortError, PortErrorKind};
 
 use crate::{
     error::StoreError,
     ledger::{
-        Ledger, data_version, during,
+        Ledger, Mark, Presence, data_version, during,
         instance::{self, DeadInstance, Instance},
         now,
     },
@@ -34,6 +36,7 @@ pub(super) enum Message {
 /// One piece of work with the way to answer it.
 pub(super) struct Job {
     writes: bool,
+    begins: bool,
     run: Box<Run>,
 }
 
@@ -50,6 +53,23 @@ pub(super) struct Desk<'a> {
     pub(super) seen: &'a mut Seen,
     /// Instances whose claims this transaction takes over.
     pub(super) taken: &'a mut Vec<DeadInstance>,
+    /// Since when this process runs, if the ledger that it found is older than the one last in use.
+    pub(super) older: Option<i64>,
+    /// The newest claim that this transaction records.
+    pub(super) claim: &'a mut i64,
+    ledger: &'a Path,
+    /// What says that the ledger is of no use any more.
+    lost: &'a mut Option<Failure>,
+}
+
+impl Desk<'_> {
+    fn failed(&mut self, error: StoreError) -> Failure {
+        let failure = Failure::new(error.of_ledger(self.ledger));
+        if failure.is_damage() {
+            self.lost.get_or_insert_with(|| failure.clone());
+        }
+        failure
+    }
 }
 
 /// What tells whether somebody else has changed the ledger.
@@ -75,10 +95,10 @@ impl Job {
                     Box::new(|_| ())
                 }
                 Ok(desk) => {
-                    let outcome = savepoint(desk, work);
+                    let outcome = savepoint(desk, work).map_err(|error| desk.failed(error));
                     Box::new(move |failed| {
                         reply(match (outcome, failed) {
-                            (Err(error), _) => Err(Failure::new(error).error(operation)),
+                            (Err(failure), _) => Err(failure.error(operation)),
                             (Ok(_), Some(failure)) => Err(failure.error(operation)),
                             (Ok(value), None) => Ok(value),
                         });
@@ -86,7 +106,12 @@ impl Job {
                 }
             }
         };
-        Self { writes, run: Box::new(run) }
+        Self { writes, begins: false, run: Box::new(run) }
+    }
+
+    /// The same, as the beginning of something that must not be begun on a ledger that is lost.
+    pub(super) fn beginning(self) -> Self {
+        Self { begins: true, ..self }
     }
 }
 
@@ -96,11 +121,22 @@ pub(super) struct Worker {
     instance: Instance,
     seen: Seen,
     broken: bool,
+    presence: Presence,
+    mark: Mark,
+    older: Option<i64>,
+    /// Why nothing is begun any more.
+    lost: Option<Failure>,
+    /// Who is told of it.
+    tell: Option<oneshot::Sender<Arc<StoreError>>>,
 }
 
 impl Worker {
-    /// Lists the instance and takes the ledger over.
-    pub(super) fn new(mut ledger: Ledger, instance: Instance) -> Result<Self, StoreError> {
+    /// Lists the instance and takes the ledger over; `tell` hears when the ledger is of no use any more.
+    pub(super) fn new(
+        mut ledger: Ledger,
+        instance: Instance,
+        tell: oneshot::Sender<Arc<StoreError>>,
+    ) -> Result<Self, StoreError> {
         let conn = ledger.connection();
         let version = conn
             .immediate_transaction(|conn| {
@@ -108,7 +144,25 @@ impl Worker {
                 data_version(conn)
             })
             .map_err(during("listing this instance"))?;
-        Ok(Self { ledger, instance, seen: Seen { version, unsure: false }, broken: false })
+        let presence = Presence::of(ledger.path());
+        let (mark, older) = ledger.mark()?;
+        if older {
+            tracing::warn!(
+                "the ledger is an older copy of the one that was last in use; what it has open and whose \
+                 subscription has ended since is not sent"
+            );
+        }
+        Ok(Self {
+            ledger,
+            instance,
+            seen: Seen { version, unsure: false },
+            broken: false,
+            presence,
+            mark,
+            older: older.then(now),
+            lost: None,
+            tell: Some(tell),
+        })
     }
 
     /// Serves until nobody can ask any more.
@@ -140,9 +194,37 @@ impl Worker {
         }
     }
 
-    fn batch(&mut self, batch: Vec<Job>) {
+    /// Looks whether the files that are open are still the ledger.
+    fn look(&mut self) {
+        let path = self.ledger.path();
+        if self.lost.is_none() && Presence::of(path) != self.presence {
+            self.lose(Failure::new(StoreError::LedgerGone { path: path.to_owned() }));
+        }
+    }
+
+    /// From now on nothing is begun; what is under way is still recorded as well as that goes.
+    fn lose(&mut self, failure: Failure) {
+        if let Some(tell) = self.tell.take() {
+            // Whoever wanted to know may have ended.
+            drop(tell.send(Arc::clone(&failure.0)));
+        }
+        self.lost.get_or_insert(failure);
+    }
+
+    fn batch(&mut self, mut batch: Vec<Job>) {
+        self.look();
+        if let Some(lost) = &self.lost {
+            let begins;
+            (begins, batch) = batch.into_iter().partition(|job| job.begins);
+            fail(begins, lost);
+        }
         if self.broken {
-            match self.ledger.reconnect() {
+            // A file in its place is not the ledger.
+            let again = match &self.lost {
+                Some(lost) => return fail(batch, lost),
+                None => self.ledger.reconnect(),
+            };
+            match again {
                 Ok(()) => {
                     self.broken = false;
                     self.seen.unsure = true;
@@ -155,9 +237,20 @@ impl Worker {
         let mut taken = Vec::new();
         let before = self.seen;
         let writes = waiting.iter().flatten().any(|job| job.writes);
+        let path = self.ledger.path().to_owned();
+        let (mut lost, mut claim, older) = (None, 0, self.older);
         let (instance, seen) = (&self.instance, &mut self.seen);
         let mut work = |conn: &mut SqliteConnection| {
-            let mut desk = Desk { conn, instance, seen, taken: &mut taken };
+            let mut desk = Desk {
+                conn,
+                instance,
+                seen,
+                taken: &mut taken,
+                older,
+                claim: &mut claim,
+                ledger: &path,
+                lost: &mut lost,
+            };
             for job in waiting.take().into_iter().flatten() {
                 answers.push((job.run)(Ok(&mut desk)));
             }
@@ -168,6 +261,11 @@ impl Worker {
         self.broken = is_broken(self.ledger.connection());
         match done {
             Ok(()) => {
+                if claim > 0
+                    && let Err(error) = self.mark.set(claim)
+                {
+                    tracing::debug!(error = %error, "the newest claim is not noted beside the ledger");
+                }
                 // Their files go while their locks are still held.
                 for dead in taken {
                     if let Err(error) = dead.bury() {
@@ -177,7 +275,10 @@ impl Worker {
                 answers.into_iter().for_each(|answer| answer(None));
             }
             Err(error) => {
-                let failure = Failure::new(during("committing")(error));
+                let failure = Failure::new(during("committing")(error).of_ledger(&path));
+                if failure.is_damage() {
+                    lost.get_or_insert_with(|| failure.clone());
+                }
                 self.seen = before;
                 match waiting {
                     // The transaction did not begin.
@@ -186,6 +287,9 @@ impl Worker {
                 }
                 answers.into_iter().for_each(|answer| answer(Some(&failure)));
             }
+        }
+        if let Some(lost) = lost {
+            self.lose(lost);
         }
     }
 }
@@ -208,9 +312,12 @@ fn savepoint<T>(
     desk: &mut Desk<'_>,
     work: impl FnOnce(&mut Desk<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let Desk { conn, instance, seen, taken } = desk;
-    let outcome = conn
-        .transaction(|conn| work(&mut Desk { conn, instance, seen, taken }).map_err(Undo::Work));
+    let Desk { conn, instance, seen, taken, older, claim, ledger, lost } = desk;
+    let older = *older;
+    let outcome = conn.transaction(|conn| {
+        let mut desk = Desk { conn, instance, seen, taken, older, claim, ledger, lost };
+        work(&mut desk).map_err(Undo::Work)
+    });
     outcome.map_err(|undo| match undo {
         Undo::Work(error) => error,
         Undo::Query(error) => during("saving")(error),
@@ -237,6 +344,11 @@ impl Failure {
         Self(Arc::new(error))
     }
 
+    /// Whether the ledger itself is damaged.
+    fn is_damage(&self) -> bool {
+        matches!(*self.0, StoreError::LedgerDamaged { .. })
+    }
+
     pub(super) fn error(&self, operation: &'static str) -> PortError {
         PortError { operation, kind: kind(&self.0), source: Box::new(self.clone()) }
     }
@@ -258,6 +370,8 @@ impl std::error::Error for Failure {
 fn kind(error: &StoreError) -> PortErrorKind {
     match error {
         StoreError::LedgerRefused { .. }
+        | StoreError::LedgerGone { .. }
+        | StoreError::LedgerDamaged { .. }
         | StoreError::LedgerValue { .. }
         | StoreError::BoardReplaced { .. }
         | StoreError::LedgerMigrate { .. } => PortErrorKind::Unusable,

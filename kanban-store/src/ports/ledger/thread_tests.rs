@@ -10,7 +10,7 @@ use crate::ledger;
 fn worker(folder: &tempfile::TempDir) -> Worker {
     let ledger = ledger::open(&folder.path().join("ledger.db")).unwrap();
     let instance = Instance::register(ledger.path()).unwrap();
-    Worker::new(ledger, instance).unwrap()
+    Worker::new(ledger, instance, oneshot::channel().0).unwrap()
 }
 
 /// A job that runs `sql`, and where its answer comes.
@@ -70,6 +70,31 @@ fn a_ledger_that_vanished_is_not_made_anew() {
     std::fs::remove_file(&path).unwrap();
     let (lost, ill) = job(PAUSE);
     worker.batch(vec![lost]);
-    assert_eq!(ill.recv().unwrap().unwrap_err().kind, PortErrorKind::Weather);
+    assert_eq!(ill.recv().unwrap().unwrap_err().kind, PortErrorKind::Unusable);
     assert!(!path.exists());
+}
+
+#[test]
+fn d10_on_a_ledger_that_was_taken_away_nothing_is_begun_and_outcomes_are_still_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = ledger::open(&folder.path().join("ledger.db")).unwrap();
+    let instance = Instance::register(ledger.path()).unwrap();
+    let (tell, mut told) = oneshot::channel();
+    let mut worker = Worker::new(ledger, instance, tell).unwrap();
+    let (before, well) = job(PAUSE);
+    worker.batch(vec![before.beginning()]);
+    well.recv().unwrap().unwrap();
+    assert_eq!(pauses(&mut worker), 1);
+    assert!(told.try_recv().unwrap().is_none());
+
+    let log = ledger::beside(worker.ledger.path(), "-wal");
+    std::fs::remove_file(&log).unwrap();
+    let (begun, ill) = job(PAUSE);
+    let (outcome, well) = job(PAUSE);
+    worker.batch(vec![begun.beginning(), outcome]);
+    assert_eq!(ill.recv().unwrap().unwrap_err().kind, PortErrorKind::Unusable);
+    well.recv().unwrap().unwrap();
+    assert_eq!(pauses(&mut worker), 1);
+    let why = told.try_recv().unwrap().unwrap();
+    assert!(why.to_string().contains("was removed, moved or replaced"), "{why}");
 }

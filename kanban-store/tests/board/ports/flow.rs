@@ -40,6 +40,7 @@ fn a_commit_is_told_after_a_nudge_and_read_once() {
     assert_eq!((status[0].id, status[0].degraded.clone()), (Some(start.id), None));
 }
 
+/// Field report 166: no word comes from the file system.
 #[test]
 fn a_commit_is_found_without_any_nudge() {
     let mut test = board();
@@ -54,6 +55,7 @@ fn a_commit_is_found_without_any_nudge() {
     }
 }
 
+/// Field report 162: our own write starts no loop.
 #[test]
 fn our_own_raises_are_no_news() {
     let test = board();

@@ -4,6 +4,7 @@
 mod main_branch;
 mod read;
 mod served;
+mod upgraded;
 mod written;
 
 use std::path::Path;

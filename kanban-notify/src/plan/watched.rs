@@ -1,0 +1,60 @@
+//! What the present state of a row with something open says, beside its events.
+
+use super::{Basis, Decision, push_row, stand_in};
+use crate::{
+    ownership::{self, Ownership, Why},
+    subscription::{Life, Row, SubKey, Subscription},
+};
+
+/// That a row has ended, which counts for requests in flight too (law S2); and a cursor that an older copy
+/// of the ledger has not seen raised (law D10).
+pub(super) fn note_unseen(
+    basis: &Basis<'_>,
+    key: &SubKey,
+    row: Option<&Row>,
+    copies: &[Subscription],
+    decision: &mut Decision,
+) {
+    for copy in copies.iter().filter(|copy| copy.key == *key) {
+        let planned = &decision.plan.subscriptions;
+        if planned.iter().any(|plan| plan.key == *key && plan.created_at == copy.created_at) {
+            continue;
+        }
+        let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
+        let (cursor, life) = match row.filter(|row| row.created_at == copy.created_at) {
+            Some(row) if basis.older.is_some() && row.cursor > copy.settled => {
+                (row.cursor, copy.life)
+            }
+            None if on_board => (copy.settled, Life::Gone),
+            _ => continue,
+        };
+        let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
+        let (row, range) = (stand_in(copy, cursor), (copy.baseline, copy.seen));
+        push_row(decision, &row, profile, adopted, life, range, (Vec::new(), None));
+    }
+}
+
+/// A Hermes that was started meanwhile tells what is open by itself, and we only watch; when it is gone
+/// and has not, it is ours again (law O1).
+pub(super) fn decide_server(
+    basis: &Basis<'_>,
+    row: &Row,
+    copies: &[Subscription],
+    decision: &mut Decision,
+) {
+    let Basis { board, policy, world, .. } = basis;
+    let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
+    let planned = &decision.plan.subscriptions;
+    let Some(copy) = copy.filter(|_| !planned.iter().any(|plan| plan.key == row.key)) else {
+        return;
+    };
+    let owner = ownership::decide(row, Some(copy), board.has_delivery_mode, policy, world);
+    let life = match (copy.life, owner) {
+        (Life::Live | Life::Offered, Ownership::ReadOnly(Why::HermesServes)) => Life::Theirs,
+        (Life::Theirs, Ownership::Ours { .. }) => Life::Live,
+        _ => return,
+    };
+    let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
+    let range = (copy.baseline, copy.seen);
+    push_row(decision, row, profile, adopted, life, range, (Vec::new(), None));
+}

@@ -47,20 +47,28 @@ impl Engine {
         true
     }
 
-    /// Gives the place back and lets the next lanes go on.
+    /// Gives the place back, for whoever waits for one.
     pub(super) fn release_slot(&mut self, name: &ChannelName) {
         if let Some(channel) = self.channels.get_mut(name) {
             channel.in_flight = channel.in_flight.saturating_sub(1);
         }
-        // The total may have been what kept others waiting: each channel lets as many go as have room.
-        for channel in self.channels.values_mut() {
-            for _ in 0..channel.room() {
+    }
+
+    /// Lets as many lanes go on as there are places for. One that has no use for its place leaves it to
+    /// the next: nobody waits beside a free one. Answers whether there was anybody.
+    pub(super) fn call_waiting(&mut self) -> bool {
+        let mut left = self.policy.concurrency_total.saturating_sub(self.in_flight());
+        // The total may have been what kept others waiting, so that each channel is looked at.
+        for channel in self.channels.values_mut().filter(|channel| channel.pause.is_none()) {
+            for _ in 0..channel.room().min(left) {
                 let Some(lane) = channel.waiting.pop_first() else {
                     break;
                 };
+                left = left.saturating_sub(1);
                 self.touched.insert(lane);
             }
         }
+        !self.touched.is_empty()
     }
 
     /// Concurrency follows what the receiver can take (law D6).

@@ -277,8 +277,13 @@ impl Engine {
             Input::Stop => self.stopping = true,
         }
         self.fire_timers(now);
-        while let Some(lane) = self.touched.pop_first() {
-            self.try_lane(lane, now);
+        loop {
+            while let Some(lane) = self.touched.pop_first() {
+                self.try_lane(lane, now);
+            }
+            if !self.call_waiting() {
+                break;
+            }
         }
         self.tell_timer();
         std::mem::take(&mut self.out)

@@ -196,6 +196,10 @@ impl Engine {
         };
         let lane = claim.lane.clone();
         if !self.take_slot(&lane, now) {
+            // The look told all there is to know: it is no reason to look less often.
+            if let Some(claim) = self.claims.get_mut(&id) {
+                claim.tries = claim.tries.saturating_sub(1);
+            }
             let pause = backoff::pause(PACE, 1, lane.seed(), None);
             self.set_timer(Timer::Unknown(id), now.after(pause));
             return;

@@ -47,6 +47,8 @@ pub const KNOWN: [Known; 11] = [
         ("d8_a_server_that_was_started_is_tried_at_once", "a server that was down is started", "unreachable", "tried at once"),
         ("d8_a_start_tries_at_once_what_was_down_before_and_a_refused_key_is_probed_first", "a start while the ledger says that a channel rests", "unreachable", "tried at once; a refused key is probed first"),
         ("d8_a_send_that_found_nobody_rests_the_channel_and_not_the_leg", "a wake finds nobody", "unreachable", "the channel rests, no failure is counted"),
+        ("d6_a_place_that_is_free_goes_to_somebody_who_has_a_use_for_it", "an unknown outcome waits for a place among others", "unknown", "nobody waits beside a free place"),
+        ("w6_waiting_for_a_place_is_no_reason_to_look_less_often", "twenty looks in vain of room, then one that fails", "unknown", "looked again soon"),
         ("f4_what_could_not_be_looked_at_for_three_days_is_parked", "a server is down for three days", "unreachable", "a dead letter with its reason"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/delivery.rs", cites: "", entries: &[

@@ -142,3 +142,49 @@ fn f4_what_could_not_be_looked_at_for_three_days_is_parked() {
     assert_eq!((state, reason.as_str()), (&LegState::Parked, "connection refused"));
     assert!(plan.closes.len() <= tried);
 }
+
+/// The session of an unknown outcome waits for a place too, and has no use for it when it is called.
+#[test]
+fn d6_a_place_that_is_free_goes_to_somebody_who_has_a_use_for_it() {
+    let (mut bench, second) = full();
+    // Nothing of the first one is there: it is to be sent again, once there is a place.
+    bench.at(seconds(10));
+    looked(&mut bench, Some(1), Ok(SessionView::default()));
+    bench.feed(Input::Looked { lane: second, claim: None, result: Ok(SessionView::default()) });
+    bench.intended(2);
+    bench.sent(2, Verdict::Delivered(Receipt::default()));
+    assert_eq!(looks(&mut bench).len(), 1, "the third session has its turn");
+}
+
+#[test]
+fn w6_waiting_for_a_place_is_no_reason_to_look_less_often() {
+    let (mut bench, _) = full();
+    for second in 10..30 {
+        bench.at(seconds(second));
+        looked(&mut bench, Some(1), Ok(SessionView::default()));
+    }
+    bench.at(seconds(30));
+    looked(&mut bench, Some(1), Err(LookError::Failed(down())));
+    bench.at(seconds(32));
+    assert_eq!(looks(&mut bench).len(), 1, "one look failed, not twenty");
+}
+
+/// Three sessions and one place: the outcome of the first one's wake is unknown, and the look before the
+/// second one's is under way.
+fn full() -> (Bench, Lane) {
+    let policy = Policy { concurrency: 1, ..Policy::default() };
+    let three = (1..=3).map(|id| owed(id, key("api_server", &format!("s{id}")), &[5])).collect();
+    let mut bench = Bench::new(policy, world(true, false), work(three));
+    bench.pass(Pass::default(), &[]);
+    looked(&mut bench, None, Ok(SessionView::default()));
+    bench.intended(1);
+    bench.sent(1, Verdict::Unknown { detail: down() });
+    let [second] = looks(&mut bench).try_into().expect("the second session has the only place");
+    (bench, second)
+}
+
+/// Answers the one look that is asked for.
+fn looked(bench: &mut Bench, claim: Option<i64>, result: Result<SessionView, LookError>) {
+    let [lane] = looks(bench).try_into().expect("one look");
+    bench.feed(Input::Looked { lane, claim: claim.map(ClaimId), result });
+}

@@ -1,6 +1,7 @@
 //! The program in processes of its own: its commands; killed, stopped, two at a time.
 #![cfg(test)]
 
+mod campaign;
 mod commands;
 mod configuration;
 mod crashes;

@@ -15,7 +15,7 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 11] = [
+pub const KNOWN: [Known; 12] = [
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -23,6 +23,12 @@ pub const KNOWN: [Known; 11] = [
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Outcome", "kill -9 before the outcome is written", "unknown", "found answered after the restart, not sent again"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Cursor", "kill -9 before the cursor is raised", "delivered", "the next process raises it, nothing is sent"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Any", "kill -9 at a random moment", "-", "each told in exactly one answered turn"),
+    ]},
+    Known { file: "gateway-bin/tests/process/campaign.rs", cites: "", entries: &[
+        ("d1_a_hundred_kills_double_nothing_where_the_receiver_knows_keys_and_history", "kill -9 at 100 random moments over 500 tasks, wakes and messages; one request in five fails", "-", "each wake told in exactly one turn; messages repeated, marked, only if in flight at a kill"),
+        ("d7_a_hundred_kills_repeat_no_more_than_was_in_flight_where_the_receiver_knows_nothing", "the same with a receiver without memory of keys and without history", "unknown", "nothing lost; marked repeats only of what was in flight at a kill or cut off"),
+        ("d9_a_hundred_kills_among_two_that_are_suspended_at_times_double_nothing", "the same with two processes, suspended at random moments too", "-", "what a suspended one holds stays its own; each wake told in exactly one turn"),
+        ("d9_a_hundred_kills_among_two_repeat_no_more_than_was_in_flight", "the same with two processes and a receiver without memory", "unknown", "nothing lost; marked repeats only of what was in flight at a kill or cut off"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),

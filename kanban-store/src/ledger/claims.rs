@@ -34,6 +34,8 @@ pub struct IntentRow {
     pub thread: String,
     /// Its legs.
     pub legs: Vec<i64>,
+    /// The counts that each leg must still have.
+    pub tallies: Vec<TallyRow>,
     /// The idempotency key.
     pub key: String,
     /// The reference.
@@ -42,6 +44,23 @@ pub struct IntentRow {
     pub body: String,
     /// When.
     pub at: i64,
+}
+
+/// The counts of one leg.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TallyRow {
+    /// Failed attempts.
+    pub failures: i32,
+    /// Failed turns.
+    pub failed_turns: i32,
+    /// The epoch.
+    pub epoch: i32,
+    /// Whether it must travel alone.
+    pub alone: i32,
+    /// Whether it may be a repeat.
+    pub repeat: i32,
+    /// Whether an operator asked for it again.
+    pub replay: i32,
 }
 
 /// What became of an intent.
@@ -53,7 +72,7 @@ pub enum Intended {
     Held,
     /// The channel rests until then.
     Paused(i64),
-    /// A leg cannot be claimed; nothing was recorded.
+    /// A leg cannot be claimed, or not as it was known; nothing was recorded.
     Taken,
 }
 
@@ -202,7 +221,7 @@ impl From<diesel::result::Error> for Lost {
 }
 
 fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> Result<i64, Lost> {
-    if intent.legs.is_empty() {
+    if intent.legs.is_empty() || intent.legs.len() != intent.tallies.len() {
         return Err(Lost::Taken);
     }
     let id: i64 = diesel::insert_into(claims::table)
@@ -232,9 +251,15 @@ fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> Re
     if held {
         return Err(Lost::Held);
     }
-    for leg in &intent.legs {
+    for (leg, tally) in intent.legs.iter().zip(&intent.tallies) {
         let claimed = diesel::update(legs::table.find(leg))
             .filter(conditions::UnsentLegs)
+            .filter(legs::failures.eq(tally.failures))
+            .filter(legs::failed_turns.eq(tally.failed_turns))
+            .filter(legs::epoch.eq(tally.epoch))
+            .filter(legs::alone.eq(tally.alone))
+            .filter(legs::repeat.eq(tally.repeat))
+            .filter(legs::replay.eq(tally.replay))
             .set((
                 legs::state.eq(states::INTENDED),
                 legs::claim_id.eq(id),

@@ -127,6 +127,7 @@ pub fn intent(raw: &str, lane: &str, legs: &[LegId]) -> Intent {
             session: raw.to_owned(),
         },
         legs: legs.to_vec(),
+        tallies: vec![Tally::default(); legs.len()],
         key: "key".to_owned(),
         reference: "ref".to_owned(),
         message: Message { text: String::new(), facts: Vec::new(), possible_repeat: false },

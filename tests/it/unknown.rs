@@ -29,12 +29,9 @@ fn wakes(server: &RawServer) -> Vec<String> {
 
 /// The key and the body of a request as it was sent.
 fn key_and_body(request: &str) -> (String, String) {
-    let (head, body) = request.split_once("\r\n\r\n").unwrap();
-    let key = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("idempotency-key").then(|| value.to_owned())
-    });
-    (key.unwrap(), body.to_owned())
+    let (_, body) = request.split_once("\r\n\r\n").unwrap();
+    let key = RawServer::header(request, "idempotency-key").unwrap();
+    (key.to_owned(), body.to_owned())
 }
 
 /// A world with one delivery in the dead letters of which nobody knows whether it arrived, and the

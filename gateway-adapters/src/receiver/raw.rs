@@ -7,6 +7,7 @@ use std::{
     collections::VecDeque,
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio::{
@@ -49,7 +50,9 @@ pub enum RawAct {
     Reset,
     /// Keeps the connection open and silent, until the client is gone.
     Hold,
-    /// Calls a function.
+    /// Waits for so long.
+    Pause(Duration),
+    /// Calls a function with the request that was read last; empty before the first one.
     Call(RawCall),
 }
 
@@ -62,15 +65,15 @@ impl RawAct {
         Self::Write(text.into_bytes())
     }
 
-    /// Calls a function, for what a test wants to know at this moment.
-    pub fn call(function: impl Fn() + Send + Sync + 'static) -> Self {
+    /// Calls a function with the request that was read last, for what a test wants to know at this moment.
+    pub fn call(function: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self::Call(RawCall(Arc::new(function)))
     }
 }
 
 /// A function that an act calls; equal to itself only.
 #[derive(Clone)]
-pub struct RawCall(Arc<dyn Fn() + Send + Sync>);
+pub struct RawCall(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl std::fmt::Debug for RawCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -178,6 +181,12 @@ impl RawServer {
         *self.state.accepted.borrow()
     }
 
+    /// A header of a request that was read.
+    pub fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
+        let (head, _) = request.split_once("\r\n\r\n")?;
+        wire::header(head, name)
+    }
+
     /// Every request that was read, head and body as they came.
     pub fn requests(&self) -> Vec<String> {
         lock(&self.state.requests).clone()
@@ -217,14 +226,16 @@ async fn route(stream: TcpStream, state: Arc<State>) {
 }
 
 async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: &State) {
+    let mut last = String::new();
     for act in acts {
+        let keep = |request| last = request;
         let went_on = match act {
             RawAct::Await => wire::first_byte(&stream).await.map(drop),
-            RawAct::ReadRequest => note(&mut stream, Until::End, state).await.map(drop),
-            RawAct::ReadHead => note(&mut stream, Until::Body(0), state).await.map(drop),
-            RawAct::ReadPart(bytes) => note(&mut stream, Until::Body(bytes), state).await.map(drop),
-            RawAct::Pass => hand_on(&mut stream, true, state).await,
-            RawAct::Swallow => hand_on(&mut stream, false, state).await,
+            RawAct::ReadRequest => note(&mut stream, Until::End, state).await.map(keep),
+            RawAct::ReadHead => note(&mut stream, Until::Body(0), state).await.map(keep),
+            RawAct::ReadPart(bytes) => note(&mut stream, Until::Body(bytes), state).await.map(keep),
+            RawAct::Pass => hand_on(&mut stream, true, state).await.map(keep),
+            RawAct::Swallow => hand_on(&mut stream, false, state).await.map(keep),
             RawAct::Tls { certificate, key } => tls::shake(&mut stream, certificate, key).await,
             RawAct::Write(bytes) => stream.write_all(&bytes).await,
             RawAct::WriteForever(bytes) => loop {
@@ -237,8 +248,12 @@ async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: &State) {
                 return;
             }
             RawAct::Hold => wait_for_end(&mut stream).await,
+            RawAct::Pause(span) => {
+                tokio::time::sleep(span).await;
+                Ok(())
+            }
             RawAct::Call(RawCall(function)) => {
-                function();
+                function(&last);
                 Ok(())
             }
         };
@@ -256,10 +271,11 @@ async fn note(stream: &mut TcpStream, until: Until, state: &State) -> std::io::R
     Ok(request)
 }
 
-async fn hand_on(stream: &mut TcpStream, answered: bool, state: &State) -> std::io::Result<()> {
+async fn hand_on(stream: &mut TcpStream, answered: bool, state: &State) -> std::io::Result<String> {
     let request = note(stream, Until::End, state).await?;
     let behind = state.behind.ok_or(std::io::ErrorKind::NotConnected)?;
-    wire::exchange(behind, &request, answered.then_some(stream)).await
+    wire::exchange(behind, &request, answered.then_some(stream)).await?;
+    Ok(request)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -3,6 +3,7 @@
 
 mod behind;
 mod board_weather;
+mod campaign;
 mod commands;
 mod configuration;
 mod crashes;

@@ -13,7 +13,10 @@ use tokio::{
     sync::watch,
 };
 
-use crate::support::{wait::soon, world::World};
+use crate::support::{
+    wait::{eventually, soon},
+    world::World,
+};
 
 /// A process of the program; it is killed with this value.
 pub struct Process {
@@ -68,8 +71,16 @@ impl Process {
     }
 
     pub fn start(world: &World, arguments: &[&str]) -> Self {
-        let mut command = command(world, arguments);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(command(world, arguments).stdout(Stdio::null()))
+    }
+
+    /// Starts `run`; what it prints goes there.
+    pub fn printing(world: &World, stdout: Stdio) -> Self {
+        Self::spawn(command(world, &["run"]).stdout(stdout))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let log = Arc::new(Mutex::new(Vec::new()));
         let (tell, lines) = watch::channel(0);
@@ -90,6 +101,11 @@ impl Process {
     /// The log so far.
     pub fn log(&self) -> String {
         self.log.lock().unwrap().join("\n")
+    }
+
+    /// The lines of the log, also those that are still to come.
+    pub fn lines(&self) -> Arc<Mutex<Vec<String>>> {
+        Arc::clone(&self.log)
     }
 
     /// Waits until the log has this text.
@@ -115,6 +131,22 @@ impl Process {
         let pid = self.id().to_string();
         let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(kill.success());
+    }
+
+    /// SIGSTOP; every thread of it stands still when this returns.
+    pub async fn suspend(&self) {
+        self.signal("-STOP");
+        let tasks = format!("/proc/{}/task", self.id());
+        let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+            // The state comes behind the name, which may have any character in it.
+            let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+            stat.rsplit_once(") ")?.1.starts_with('T').then_some(())
+        };
+        eventually("it stands still", || {
+            let mut tasks = std::fs::read_dir(&tasks).unwrap();
+            tasks.all(|task| is_stopped(task).is_some()).then_some(())
+        })
+        .await;
     }
 
     /// Waits for its end.

@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/it/support/cards.rs"]
 pub mod cards;
+#[path = "../../../tests/it/support/dice.rs"]
+pub mod dice;
 #[path = "../../../tests/it/support/tally.rs"]
 pub mod tally;
 #[path = "../../../tests/it/support/wait.rs"]

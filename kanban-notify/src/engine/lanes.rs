@@ -358,6 +358,7 @@ impl Engine {
             lane: lane.name(),
             destination: destination.clone(),
             legs: ids.into_iter().take(named).collect(),
+            tallies: events.iter().take(named).map(|(.., tally)| *tally).collect(),
             key: seal.key,
             reference: if lane.is_session() { seal.reference } else { String::new() },
             message,

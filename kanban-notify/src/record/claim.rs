@@ -19,6 +19,9 @@ pub struct Intent {
     pub destination: Destination,
     /// The legs it carries, oldest first.
     pub legs: Vec<LegId>,
+    /// The counts of each leg, on which key and text rest: where the ledger has others, another process
+    /// had an attempt in the meantime, and the leg counts as taken (law D9).
+    pub tallies: Vec<Tally>,
     /// The idempotency key.
     pub key: String,
     /// The reference in the text; empty for pings.

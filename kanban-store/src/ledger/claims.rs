@@ -30,6 +30,8 @@ pub struct IntentRow {
     pub thread: String,
     /// Its legs.
     pub legs: Vec<i64>,
+    /// The counts that each leg must still have.
+    pub tallies: Vec<TallyRow>,
     /// The idempotency key.
     pub key: String,
     /// The reference.
@@ -38,6 +40,24 @@ pub struct IntentRow {
     pub body: String,
     /// When.
     pub at: i64,
+}
+
+/// The counts of one leg.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = legs, check_for_backend(diesel::sqlite::Sqlite))]
+pub struct TallyRow {
+    /// Failed attempts.
+    pub failures: i32,
+    /// Failed turns.
+    pub failed_turns: i32,
+    /// The epoch.
+    pub epoch: i32,
+    /// Whether it must travel alone.
+    pub alone: i32,
+    /// Whether it may be a repeat.
+    pub repeat: i32,
+    /// Whether an operator asked for it again.
+    pub replay: i32,
 }
 
 /// What became of an intent.
@@ -49,7 +69,7 @@ pub enum Intended {
     Held,
     /// The channel rests until then.
     Paused(i64),
-    /// A leg cannot be claimed; nothing was recorded.
+    /// A leg cannot be claimed, or not as it was known; nothing was recorded.
     Taken,
 }
 
@@ -124,7 +144,7 @@ pub fn intend(
     if holder.is_some() {
         return Ok(Intended::Held);
     }
-    if !are_unsent(conn, &intent.legs)? {
+    if !are_unsent(conn, intent)? {
         return Ok(Intended::Taken);
     }
     record(conn, instance, intent).map(Intended::Won)
@@ -202,16 +222,22 @@ pub fn settle_all(
     Ok((refresh_all(conn, &touched, now)?, ignored))
 }
 
-/// Whether there are legs, each named once, of which nothing was sent.
-fn are_unsent(conn: &mut SqliteConnection, ids: &[i64]) -> QueryResult<bool> {
-    let distinct: BTreeSet<i64> = ids.iter().copied().collect();
-    for id in &distinct {
-        let unsent = legs::table.find(id).filter(conditions::UnsentLegs).select(legs::id);
-        if unsent.get_result::<i64>(conn).optional()?.is_none() {
+/// Whether there are legs, each named once, of which nothing was sent since they had these counts.
+fn are_unsent(conn: &mut SqliteConnection, intent: &IntentRow) -> QueryResult<bool> {
+    let distinct: BTreeSet<i64> = intent.legs.iter().copied().collect();
+    for (leg, known) in intent.legs.iter().zip(&intent.tallies) {
+        let tally = legs::table
+            .find(leg)
+            .filter(conditions::UnsentLegs)
+            .select(TallyRow::as_select())
+            .get_result(conn)
+            .optional()?;
+        if tally.as_ref() != Some(known) {
             return Ok(false);
         }
     }
-    Ok(!ids.is_empty() && distinct.len() == ids.len())
+    let count = intent.legs.len();
+    Ok(count > 0 && distinct.len() == count && intent.tallies.len() == count)
 }
 
 fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> QueryResult<i64> {

@@ -6,9 +6,9 @@ use futures_executor::block_on;
 use kanban_notify::{
     error::PortErrorKind,
     ids::{BoardId, ChannelName, EventId, LegId},
-    leg::LegState,
+    leg::{LegState, Tally},
     ports::{Claims as _, Planner as _},
-    record::{IntentResult, Pause, RecentWake, RowOutcome},
+    record::{Intent, IntentResult, Pause, RecentWake, RowOutcome},
     subscription::Life,
     verdict::Detail,
 };
@@ -61,6 +61,38 @@ fn d4_a_lane_is_held_by_one_claim_until_it_is_over() {
     assert_eq!(raises[0].to, EventId(1));
     assert_eq!(block_on(port.settle(vec![delivered])).unwrap(), [], "it is over");
     win(&port, "raw", &ids[1..2]);
+}
+
+/// What is known of it from before says neither that it may be a repeat, nor when it is due.
+#[test]
+fn d9_a_leg_that_somebody_else_had_an_attempt_at_is_not_claimed_as_it_was_before() {
+    let (_folder, path) = place();
+    let port = open(&path);
+    board(&port, "/boards/one.db");
+    let ids = legs(&owe(&port, vec![session("t_1", "raw", &[1])]));
+    let other = open(&path);
+    let before = intent("raw", "raw", &ids);
+    let claim = win(&port, "raw", &ids);
+    let mut unknown = outcome(claim, &ids, LegState::Retrying);
+    let tally = Tally { epoch: 1, repeat: true, ..Tally::default() };
+    unknown.legs[0].tally = tally;
+    block_on(port.settle(vec![unknown])).unwrap();
+    for other_tally in [
+        Tally::default(),
+        Tally { repeat: false, ..tally },
+        Tally { epoch: 0, ..tally },
+        Tally { failures: 1, ..tally },
+        Tally { failed_turns: 1, ..tally },
+        Tally { alone: true, ..tally },
+        Tally { replay: true, ..tally },
+    ] {
+        let stale = Intent { tallies: vec![other_tally], ..before.clone() };
+        assert_eq!(intend(&other, stale), IntentResult::Taken, "{other_tally:?}");
+    }
+    let known = work(&other).owed[0].legs[0].leg.tally;
+    assert_eq!(known, tally);
+    let again = Intent { tallies: vec![known], ..before };
+    assert!(matches!(intend(&other, again), IntentResult::Won(_)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use kanban_notify::{
     time::Timestamp,
     verdict::Detail,
 };
-use kanban_store::ports::{Fingerprint, LedgerPort, Registrar as _};
+use kanban_store::ports::{Evidence, Fingerprint, LedgerPort, Registrar as _};
 
 pub fn open(path: &Path) -> LedgerPort {
     LedgerPort::open(path).unwrap()
@@ -26,13 +26,19 @@ pub fn open(path: &Path) -> LedgerPort {
 
 /// Registers an empty board; its id.
 pub fn board(port: &LedgerPort, path: &str) -> BoardId {
-    let fingerprint = Fingerprint {
-        oldest: None,
-        sequence: 0,
-        has_delivery_mode: false,
-        print_of: &mut |_| Ok(None),
-    };
-    port.register(Path::new(path), "one", fingerprint).unwrap().id
+    port.register(Path::new(path), "one", &mut Empty).unwrap().id
+}
+
+struct Empty;
+
+impl Evidence for Empty {
+    fn fingerprint(&mut self) -> Result<Fingerprint, PortError> {
+        Ok(Fingerprint { oldest: None, sequence: 0, has_delivery_mode: false })
+    }
+
+    fn print_of(&mut self, _: EventId) -> Result<Option<EventPrint>, PortError> {
+        Ok(None)
+    }
 }
 
 pub fn at(micros: i64) -> Timestamp {
@@ -127,6 +133,7 @@ pub fn intent(raw: &str, lane: &str, legs: &[LegId]) -> Intent {
             session: raw.to_owned(),
         },
         legs: legs.to_vec(),
+        tallies: vec![Tally::default(); legs.len()],
         key: "key".to_owned(),
         reference: "ref".to_owned(),
         message: Message { text: String::new(), facts: Vec::new(), possible_repeat: false },

@@ -3,12 +3,13 @@
 use std::{fs, path::Path, thread};
 
 use kanban_notify::{
+    error::PortError,
     ids::{BoardId, EventId, Incarnation},
     leg::LegState,
     record::{BoardStart, EventPrint, Position},
     subscription::Life,
 };
-use kanban_store::ports::{Fingerprint, LedgerPort, Registrar as _};
+use kanban_store::ports::{Evidence, Fingerprint, LedgerPort, Registrar as _};
 
 use crate::{
     domain::{self, open, plan, record, session, work},
@@ -32,14 +33,46 @@ fn told() -> Told {
 }
 
 fn register(port: &LedgerPort, path: &Path, told: &Told) -> BoardStart {
-    let nine = told.nine.clone();
-    let fingerprint = Fingerprint {
-        oldest: told.oldest.clone(),
-        sequence: told.sequence,
-        has_delivery_mode: true,
-        print_of: &mut |id| Ok(nine.clone().filter(|print| print.id == id)),
-    };
-    port.register(path, "one", fingerprint).unwrap()
+    port.register(path, "one", &mut told.clone()).unwrap()
+}
+
+impl Evidence for Told {
+    fn fingerprint(&mut self) -> Result<Fingerprint, PortError> {
+        let (oldest, sequence) = (self.oldest.clone(), self.sequence);
+        Ok(Fingerprint { oldest, sequence, has_delivery_mode: true })
+    }
+
+    fn print_of(&mut self, id: EventId) -> Result<Option<EventPrint>, PortError> {
+        Ok(self.nine.clone().filter(|print| print.id == id))
+    }
+}
+
+/// A file that grows as soon as it was looked at, and another process that reads on at once.
+struct Overtaken<'a>(&'a LedgerPort, BoardId);
+
+impl Evidence for Overtaken<'_> {
+    fn fingerprint(&mut self) -> Result<Fingerprint, PortError> {
+        let before = Told { sequence: 5, ..told() }.fingerprint();
+        record(self.0, plan(self.1, vec![session("t_1", "raw", &[9])])).unwrap();
+        before
+    }
+
+    fn print_of(&mut self, id: EventId) -> Result<Option<EventPrint>, PortError> {
+        told().print_of(id)
+    }
+}
+
+/// Two processes that start while there is news: neither takes the file for another one.
+#[test]
+fn b6_d9_what_another_process_reads_while_a_file_is_looked_at_is_no_loss() {
+    let (_folder, path) = place();
+    let (port, other) = (open(&path), open(&path));
+    let board = Path::new("/boards/one.db");
+    let id = register(&port, board, &Told { sequence: 5, nine: None, ..told() }).id;
+    let start = other.register(board, "one", &mut Overtaken(&port, id)).unwrap();
+    assert_eq!((start.id, start.incarnation), (id, Incarnation(1)));
+    assert_eq!(register(&other, board, &told()).incarnation, Incarnation(1));
+    assert_eq!(work(&other).owed.len(), 1);
 }
 
 /// A board that was read up to event 9, with one event owed.

@@ -6,7 +6,7 @@ use diesel::{QueryableByName, RunQueryDsl as _, SqliteConnection, sql_types};
 use kanban_store::ledger::{
     self, Ledger,
     boards::{self, Marks, PositionRow, Sighting},
-    claims::{self, Intended, IntentRow, OutcomeRow, SettlementRow},
+    claims::{self, Intended, IntentRow, OutcomeRow, SettlementRow, TallyRow},
     plan::{CopyKey, CopyPlan, LegPlan, PlanRows},
     rows::EventRow,
     states,
@@ -106,6 +106,7 @@ pub fn intent(legs: &[i64], lane: &str) -> IntentRow {
         chat: "42".to_owned(),
         thread: String::new(),
         legs: legs.to_vec(),
+        tallies: vec![TallyRow::default(); legs.len()],
         key: format!("key-{lane}"),
         reference: String::new(),
         body: "bytes".to_owned(),

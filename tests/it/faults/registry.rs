@@ -57,6 +57,12 @@ pub const KNOWN: &[Known] = &[
         ("d6_a_stop_with_a_hundred_claims_in_flight_ends_within_the_grace_and_each_is_found_out", "SIGTERM with a hundred turns in flight", "unknown", "an end in the grace time; each found answered at the next start, none sent again"),
         ("d1_a_stop_while_the_ledger_is_locked_ends_within_the_grace_and_loses_nothing", "SIGTERM while another program holds the ledger", "delivered", "an end in the grace time; found answered at the next start, not sent again"),
     ]},
+    Known { file: "gateway-bin/tests/process/campaign.rs", cites: "", entries: &[
+        ("d1_a_hundred_kills_double_nothing_where_the_receiver_knows_keys_and_history", "kill -9 at 100 random moments over 500 tasks, wakes and messages; one request in five fails", "-", "each wake told in exactly one turn; messages repeated, marked, only if in flight at a kill"),
+        ("d7_a_hundred_kills_repeat_no_more_than_was_in_flight_where_the_receiver_knows_nothing", "the same with a receiver without memory of keys and without history", "unknown", "nothing lost; marked repeats only of what was in flight at a kill or cut off"),
+        ("d9_a_hundred_kills_among_two_that_are_suspended_at_times_double_nothing", "the same with two processes, suspended at random moments too", "-", "what a suspended one holds stays its own; each wake told in exactly one turn"),
+        ("d9_a_hundred_kills_among_two_repeat_no_more_than_was_in_flight", "the same with two processes and a receiver without memory", "unknown", "nothing lost; marked repeats only of what was in flight at a kill or cut off"),
+    ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),
         ("o3_what_a_vanished_row_is_owed_survives_a_failed_plan", "a row vanishes and the plan fails", "-", "planned from the copy the next time"),

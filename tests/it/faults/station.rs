@@ -215,17 +215,14 @@ fn swallowed(acts: Vec<RawAct>) -> Vec<RawAct> {
 
 fn note(name: &str, is_post: bool, arrivals: &Arc<Mutex<Vec<Arrival>>>, cursor: &Cursor) -> RawAct {
     let (name, arrivals, cursor) = (name.to_owned(), Arc::clone(arrivals), Arc::clone(cursor));
-    RawAct::call(move || {
+    RawAct::call(move |_| {
         let arrival = Arrival { at: Instant::now(), is_post, cursor: cursor(&name) };
         arrivals.lock().unwrap().push(arrival);
     })
 }
 
 fn key(request: &str) -> Option<&str> {
-    request.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("idempotency-key").then_some(value)
-    })
+    RawServer::header(request, "idempotency-key")
 }
 
 fn body(request: &str) -> &str {

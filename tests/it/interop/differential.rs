@@ -2,7 +2,6 @@
 
 mod by_hermes;
 mod by_us;
-mod dice;
 mod steps;
 mod tables;
 mod together;
@@ -10,7 +9,7 @@ mod together;
 use kanban_store::board::Board as OurBoard;
 
 use super::*;
-use dice::Dice;
+use crate::support::dice::Dice;
 use steps::{New, Run, Step, Task};
 use tables::Observer;
 

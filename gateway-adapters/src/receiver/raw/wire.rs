@@ -67,10 +67,13 @@ pub(super) async fn wait_for_end(stream: &mut TcpStream) -> io::Result<()> {
     copy(stream, &mut sink()).await.map(drop)
 }
 
+/// A header by its name.
+pub(super) fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let mut headers = head.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = headers.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    Some(value.trim())
+}
+
 fn length(head: &str) -> usize {
-    head.lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        .and_then(|(_, value)| value.trim().parse().ok())
-        .unwrap_or(0)
+    header(head, "content-length").and_then(|value| value.parse().ok()).unwrap_or(0)
 }

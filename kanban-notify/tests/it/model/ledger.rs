@@ -167,9 +167,11 @@ impl ModelLedger {
         if let Some(pause) = pause.filter(|pause| pause.until > intent.at) {
             return IntentResult::Paused(pause.until);
         }
-        let claimable =
-            |id: &LegId| self.legs.iter().any(|(leg, _)| leg.id == *id && leg.state.is_claimable());
-        if !intent.legs.iter().all(claimable) {
+        let claimable = |(id, tally): (&LegId, &Tally)| {
+            let mut legs = self.legs.iter().map(|(leg, _)| leg);
+            legs.any(|leg| leg.id == *id && leg.tally == *tally && leg.state.is_claimable())
+        };
+        if !intent.legs.iter().zip(&intent.tallies).all(claimable) {
             return IntentResult::Taken;
         }
         let id = ClaimId(i64::try_from(self.claims.len()).unwrap() + 1);

@@ -38,6 +38,7 @@ impl Sim {
             lane,
             destination: destination.clone(),
             legs: vec![leg.id],
+            tallies: vec![leg.tally],
             key: format!("neighbour-{}", self.ledger.claims.len()),
             reference: format!("kgw:neighbour-{}.", self.ledger.claims.len()),
             message: Message { text: String::new(), facts: vec![fact], possible_repeat: false },

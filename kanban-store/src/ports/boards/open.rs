@@ -12,7 +12,7 @@ use super::{convert::port_error, shared::Shared};
 use crate::{
     board::{Board, FileId},
     error::StoreError,
-    ports::Fingerprint,
+    ports::{Evidence, Fingerprint},
 };
 
 /// What opening came to.
@@ -55,23 +55,28 @@ fn open_claimed(shared: &Shared, path: &Path) -> Result<Board, PortError> {
 }
 
 fn identify(shared: &Shared, board: &mut Board, slug: &str) -> Result<BoardStart, PortError> {
-    let read = |error| port_error("identifying the board", error);
-    let oldest = board.oldest_event().map_err(read)?;
-    let sequence = board.sequence().map_err(read)?;
-    let has_delivery_mode = board.features().delivery_mode;
     let path = board.path().to_path_buf();
-    let mut print_of = |id: EventId| {
-        let found = board.event_print(id.0).map_err(read)?;
+    shared.registrar.register(&path, slug, board)
+}
+
+impl Evidence for Board {
+    fn fingerprint(&mut self) -> Result<Fingerprint, PortError> {
+        let oldest = self.oldest_event().map_err(unidentified)?;
+        Ok(Fingerprint {
+            oldest: oldest.map(|(id, hash)| EventPrint { id: EventId(id), hash }),
+            sequence: self.sequence().map_err(unidentified)?,
+            has_delivery_mode: self.features().delivery_mode,
+        })
+    }
+
+    fn print_of(&mut self, id: EventId) -> Result<Option<EventPrint>, PortError> {
+        let found = self.event_print(id.0).map_err(unidentified)?;
         Ok(found.map(|hash| EventPrint { id, hash }))
-    };
-    let fingerprint = Fingerprint {
-        oldest: oldest.map(|(id, hash)| EventPrint { id: EventId(id), hash }),
-        sequence,
-        has_delivery_mode,
-        print_of: &mut print_of,
-    };
-    let start = shared.registrar.register(&path, slug, fingerprint)?;
-    Ok(BoardStart { has_delivery_mode, ..start })
+    }
+}
+
+fn unidentified(error: StoreError) -> PortError {
+    port_error("identifying the board", error)
 }
 
 fn taken(how: &str, other: &Path) -> PortError {

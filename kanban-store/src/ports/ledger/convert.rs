@@ -20,7 +20,7 @@ use crate::{
     ledger::{
         backlog::{CHAT, OpenClaimRows, SESSION, WorkRows},
         boards::PositionRow,
-        claims::{IntentRow, OutcomeRow, SettlementRow},
+        claims::{IntentRow, OutcomeRow, SettlementRow, TallyRow},
         cursor::RaiseRow,
         plan::{CopyKey, CopyPlan, LegPlan, OwedRows, PlanRows, PlannedRows},
         rows::{BoardRow, ClaimRow, EventRow, LegRow, PauseRow, SubscriptionRow},
@@ -119,6 +119,7 @@ pub(super) fn intent_row(intent: Intent) -> IntentRow {
         chat,
         thread,
         legs: intent.legs.into_iter().map(|leg| leg.0).collect(),
+        tallies: intent.tallies.into_iter().map(tally_row).collect(),
         key: intent.key,
         reference: intent.reference,
         body: intent.body,
@@ -290,17 +291,30 @@ fn leg(row: LegRow) -> Result<Leg, StoreError> {
     })
 }
 
-fn outcome_row(outcome: LegOutcome) -> OutcomeRow {
+fn tally_row(tally: Tally) -> TallyRow {
     let stored = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    TallyRow {
+        failures: stored(tally.failures),
+        failed_turns: stored(tally.failed_turns),
+        epoch: stored(tally.epoch),
+        alone: i32::from(tally.alone),
+        repeat: i32::from(tally.repeat),
+        replay: i32::from(tally.replay),
+    }
+}
+
+fn outcome_row(outcome: LegOutcome) -> OutcomeRow {
+    let TallyRow { failures, failed_turns, epoch, alone, repeat, replay } =
+        tally_row(outcome.tally);
     OutcomeRow {
         leg: outcome.leg.0,
         state: outcome.state.name().to_owned(),
-        failures: stored(outcome.tally.failures),
-        failed_turns: stored(outcome.tally.failed_turns),
-        epoch: stored(outcome.tally.epoch),
-        alone: i32::from(outcome.tally.alone),
-        repeat: i32::from(outcome.tally.repeat),
-        replay: i32::from(outcome.tally.replay),
+        failures,
+        failed_turns,
+        epoch,
+        alone,
+        repeat,
+        replay,
         due_at: outcome.due_at.micros(),
         reason: text(&outcome.reason),
     }

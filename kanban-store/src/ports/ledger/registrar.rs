@@ -16,7 +16,7 @@ use crate::{
         during, now,
         rows::BoardRow,
     },
-    ports::{Fingerprint, Registrar},
+    ports::{Evidence, Fingerprint, Registrar},
 };
 
 /// Looks at a board again when another process registers the same file at the same time.
@@ -27,24 +27,25 @@ impl Registrar for LedgerPort {
         &self,
         path: &Path,
         slug: &str,
-        fingerprint: Fingerprint<'_>,
+        file: &mut dyn Evidence,
     ) -> Result<BoardStart, PortError> {
-        let Fingerprint { oldest, sequence, has_delivery_mode, print_of } = fingerprint;
         let Some(path) = path.to_str() else {
             return Err(refused(StoreError::LedgerRefused {
                 path: path.to_owned(),
                 reason: "the path of a board has to be UTF-8".to_owned(),
             }));
         };
-        let marks = Marks { oldest: oldest.map(|print| (print.id.0, print.hash)), sequence };
         for _ in 0..TRIES {
             let known = self.ask("reading the boards", false, |desk| {
                 boards::all(desk.conn).map_err(during("reading the boards"))
             })?;
-            let sighting = recognise(&known, path, &marks, print_of)?;
-            let (place, name, seen) = (path.to_owned(), slug.to_owned(), marks.clone());
+            // Now, and not before: else what another process has read since looks like a loss.
+            let Fingerprint { oldest, sequence, has_delivery_mode } = file.fingerprint()?;
+            let marks = Marks { oldest: oldest.map(|print| (print.id.0, print.hash)), sequence };
+            let sighting = recognise(&known, path, &marks, file)?;
+            let (place, name) = (path.to_owned(), slug.to_owned());
             let row = self.ask("registering a board", true, move |desk| {
-                boards::record(desk.conn, &place, &name, &seen, &sighting, now())
+                boards::record(desk.conn, &place, &name, &marks, &sighting, now())
                     .map_err(during("registering a board"))
             })?;
             if let Some(row) = row {
@@ -65,18 +66,15 @@ impl Registrar for LedgerPort {
     }
 }
 
-type PrintOf<'a> =
-    &'a mut dyn FnMut(EventId) -> Result<Option<kanban_notify::record::EventPrint>, PortError>;
-
 fn recognise(
     known: &[BoardRow],
     path: &str,
     marks: &Marks,
-    print_of: PrintOf<'_>,
+    file: &mut dyn Evidence,
 ) -> Result<Sighting, PortError> {
     if let Some(row) = known.iter().find(|row| row.path == path) {
         let (id, incarnation) = (row.id, row.incarnation);
-        let same = row.admits(marks) && last_read(row, print_of)? != Some(false);
+        let same = row.admits(marks) && last_read(row, file)? != Some(false);
         return Ok(if same {
             Sighting::Same { id, incarnation }
         } else {
@@ -93,7 +91,7 @@ fn recognise(
         if !row.admits(marks) || Path::new(&row.path).exists() {
             continue;
         }
-        let read = last_read(row, print_of)?;
+        let read = last_read(row, file)?;
         if read == Some(true) || (read.is_none() && row.is_marked_by(marks)) {
             tracing::info!(board.id = row.id, "the board has moved");
             return Ok(Sighting::Same { id: row.id, incarnation: row.incarnation });
@@ -104,11 +102,11 @@ fn recognise(
 
 /// Whether the event that was read last is still the same one. `None` when it is not there: that proves
 /// nothing, because events go with their tasks.
-fn last_read(row: &BoardRow, print_of: PrintOf<'_>) -> Result<Option<bool>, PortError> {
+fn last_read(row: &BoardRow, file: &mut dyn Evidence) -> Result<Option<bool>, PortError> {
     let Some(before) = &row.position_hash else {
         return Ok(None);
     };
-    let now = print_of(EventId(row.position_event))?;
+    let now = file.print_of(EventId(row.position_event))?;
     Ok(now.map(|print| print.hash == *before))
 }
 

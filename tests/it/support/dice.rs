@@ -1,10 +1,10 @@
 //! Chance that a seed repeats.
 
 /// Splitmix64.
-pub(super) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -16,20 +16,20 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).expect("64 bits");
         usize::try_from(self.next() % end).expect("below a usize")
     }
 
-    pub(super) fn often(&mut self, one_in: usize) -> bool {
+    pub fn often(&mut self, one_in: usize) -> bool {
         self.below(one_in) == 0
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    pub(super) fn maybe<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+    pub fn maybe<T: Copy>(&mut self, of: &[T]) -> Option<T> {
         let at = self.below(of.len() + 1);
         of.get(at).copied()
     }

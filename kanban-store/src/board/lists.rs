@@ -37,8 +37,10 @@ pub struct ListedEvent {
     pub kind: String,
     /// The attempt it belongs to.
     pub run: Option<i64>,
-    /// The payload as it is stored.
+    /// The payload as it is stored; `None` when it is longer than 256 KiB.
     pub payload: Option<String>,
+    /// Its length in bytes, when it is longer.
+    pub payload_cut: Option<i64>,
     /// When it was written, in Unix seconds.
     pub created_at: i64,
 }
@@ -195,6 +197,7 @@ fn listed(
             kind: event.kind,
             run: event.run,
             payload: event.payload,
+            payload_cut: event.payload_cut,
             created_at: event.created_at,
         })
         .collect();

@@ -14,6 +14,8 @@ use diesel::{
     sqlite::{Sqlite, SqliteConnection, SqliteType, SqliteValue},
 };
 
+use super::sql::NAME_BYTES;
+
 /// The SQL type of a column that may hold anything.
 #[derive(Clone, Copy, Debug, SqlType, QueryId)]
 #[diesel(sqlite_type(name = "Binary"))]
@@ -40,6 +42,7 @@ impl Cell {
             Self::Real(_) => "a real number",
             Self::Text(_) => "text",
             Self::BrokenText(_) => "text that is not UTF-8",
+            Self::Blob(bytes) if bytes.len() > NAME_BYTES => "too long",
             Self::Blob(_) => "a blob",
         }
     }

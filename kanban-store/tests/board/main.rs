@@ -6,6 +6,7 @@
     reason = "tests stop at the first surprise, and make broken files on purpose"
 )]
 
+mod bounds;
 mod details;
 mod discovery;
 mod edits;

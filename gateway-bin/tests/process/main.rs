@@ -8,6 +8,7 @@ mod documented;
 mod errors;
 mod instances;
 mod listen;
+mod memory;
 mod process;
 mod shutdown;
 mod status;

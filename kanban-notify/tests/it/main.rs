@@ -5,6 +5,7 @@ mod driver;
 #[cfg(test)]
 mod engine;
 #[cfg(test)]
+mod hostile;
 mod model;
 #[cfg(test)]
 mod simulation;

@@ -11,6 +11,7 @@ mod details;
 mod discovery;
 mod edits;
 mod guard;
+mod hostile;
 #[cfg(feature = "write")]
 mod look_alikes;
 mod opening;

@@ -6,6 +6,7 @@ mod configuration;
 mod crashes;
 mod documented;
 mod errors;
+mod hostile;
 mod instances;
 mod listen;
 mod memory;

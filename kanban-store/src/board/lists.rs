@@ -16,7 +16,7 @@ use crate::error::StoreError;
 pub struct ListedTask {
     /// Its id.
     pub id: String,
-    /// Its title.
+    /// Its title; of a very long one the first 4 096 characters.
     pub title: String,
     /// Its status.
     pub status: String,
@@ -59,10 +59,11 @@ pub struct TaskFilter {
 }
 
 // As Hermes lists them: what is urgent first, then what has waited longest.
-const FILTERED: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
+const FILTERED: &str = "SELECT id, substr(title, 1, 4096), status, assignee, created_at FROM tasks \
      WHERE status = coalesce(?, status) AND coalesce(assignee, '') = coalesce(?, assignee, '') AND \
      (status <> 'archived' OR ?) ORDER BY priority DESC, created_at, id LIMIT ?";
-const TASK: &str = "SELECT id, title, status, assignee, created_at FROM tasks WHERE id = ?";
+const TASK: &str =
+    "SELECT id, substr(title, 1, 4096), status, assignee, created_at FROM tasks WHERE id = ?";
 
 impl Board {
     /// The tasks that a filter names, the most urgent first, then the oldest.

@@ -19,6 +19,8 @@ use super::{
 
 /// So many other events come along.
 const ROOM: i64 = 1_024;
+/// At least so many of each task that is gone on with.
+const LEAST_SHARE: i64 = 16;
 
 /// The events found, and with each of their tasks, and of the new rows' tasks, all that a row of it has
 /// not settled; and the tasks of which only a part is shown.
@@ -49,20 +51,30 @@ pub(super) fn completed(
 
     if let Some(list) = json_list(whole.iter().map(String::as_str)) {
         let binds = [Bind::Int(next), Bind::Text(&list), Bind::Int(ROOM + 1)];
-        let (mut events, up_to) = some(connection, &texts.unsettled, &binds)?;
+        let (mut events, up_to) = some(connection, &texts.unsettled, &binds, ROOM)?;
         if let Some(up_to) = up_to {
             found.retain(|event| event.id() <= up_to || event.task().is_none());
             parts.extend(whole.iter().map(|task| part(task, None, Some(up_to))));
         }
         shown.append(&mut events);
     }
-    if !resume.is_empty() {
-        let object: serde_json::Map<String, serde_json::Value> =
-            resume.iter().map(|(task, above)| ((*task).to_owned(), (*above).into())).collect();
-        let object = serde_json::Value::Object(object).to_string();
-        let binds = [Bind::Text(&object), Bind::Int(ROOM + 1)];
-        let (mut events, up_to) = some(connection, &texts.resumed, &binds)?;
-        parts.extend(resume.iter().map(|(task, above)| part(task, Some(*above), up_to)));
+    // A share for each, so that none waits for the end of another one's story.
+    let tasks = i64::try_from(resume.len().max(1)).unwrap_or(ROOM);
+    let share = ROOM.checked_div(tasks).unwrap_or(0).max(LEAST_SHARE);
+    let mut left = ROOM;
+    for (task, above) in resume {
+        let room = left.min(share);
+        if room < LEAST_SHARE {
+            // The others in their turn.
+            break;
+        }
+        let from: serde_json::Map<String, serde_json::Value> =
+            [(task.to_owned(), above.into())].into_iter().collect();
+        let from = serde_json::Value::Object(from).to_string();
+        let binds = [Bind::Text(&from), Bind::Int(room.saturating_add(1))];
+        let (mut events, up_to) = some(connection, &texts.resumed, &binds, room)?;
+        left = left.saturating_sub(i64::try_from(events.len()).unwrap_or(ROOM));
+        parts.push(part(task, Some(above), up_to));
         shown.append(&mut events);
     }
     found.append(&mut shown);
@@ -72,14 +84,15 @@ pub(super) fn completed(
     Ok((found, parts))
 }
 
-/// At most [`ROOM`] events, and the id of the last one when there are others.
+/// At most `room` events, and the id of the last one when there are others.
 fn some(
     connection: &mut SqliteConnection,
     text: &str,
     binds: &[Bind<'_>],
+    room: i64,
 ) -> QueryResult<(Vec<RawEvent>, Option<i64>)> {
     let mut events: Vec<RawEvent> = query::<EventColumns>(text, binds).load(connection)?;
-    let more = cut(&mut events, ROOM);
+    let more = cut(&mut events, room);
     let up_to = events.last().filter(|_| more).map(RawEvent::id);
     Ok((events, up_to))
 }

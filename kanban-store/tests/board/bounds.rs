@@ -154,3 +154,24 @@ fn f2_more_events_than_a_pass_has_room_for_come_in_parts_without_a_gap() {
     let pass = board.read(&aside).unwrap();
     assert!(pass.parts.iter().any(|part| part.task == "t_1" && part.above.is_none()));
 }
+
+#[test]
+fn d4_a_task_with_a_long_story_holds_up_no_other() {
+    let mut test = TestBoard::new();
+    for task in ["t_long", "t_short"] {
+        test.subscribe(task, "chat", 0);
+    }
+    test.run(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
+         INSERT INTO task_events (task_id, kind, created_at) SELECT 't_long', 'blocked', 200 FROM n",
+    );
+    let short = test.event("t_short", "completed");
+    let mut board = test.open();
+    let first = board.read(&PassQuery { sweep_above: Some(0), ..tail(&Mark::default()) }).unwrap();
+    assert!(!ids(&first).contains(&short) && first.parts.len() == 2);
+    let resume = vec![("t_long".into(), Some(1_024)), ("t_short".into(), Some(0))];
+    let next = board.read(&PassQuery { resume, ..tail(&first.next) }).unwrap();
+    assert!(ids(&next).contains(&short));
+    assert!(next.parts.iter().any(|part| part.task == "t_long" && part.up_to.is_some()));
+    assert!(next.parts.iter().any(|part| part.task == "t_short" && part.up_to.is_none()));
+}

@@ -15,7 +15,7 @@ pub type Entry = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every test of these files is here.
 #[rustfmt::skip]
-pub const KNOWN: [Known; 11] = [
+pub const KNOWN: [Known; 13] = [
     Known { file: "gateway-bin/tests/process/crashes.rs", cites: "D1, D6, W6", entries: &[
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Look", "kill -9 while a session is looked at", "-", "each told in exactly one answered turn"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Turn", "kill -9 while the turn runs", "unknown", "found answered after the restart, not sent again"),
@@ -23,6 +23,13 @@ pub const KNOWN: [Known; 11] = [
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Outcome", "kill -9 before the outcome is written", "unknown", "found answered after the restart, not sent again"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Cursor", "kill -9 before the cursor is raised", "delivered", "the next process raises it, nothing is sent"),
         ("fifty_kills_at_each_step_between_intent_and_cursor_lose_and_double_nothing/Any", "kill -9 at a random moment", "-", "each told in exactly one answered turn"),
+    ]},
+    Known { file: "gateway-bin/tests/process/hostile.rs", cites: "", entries: &[
+        ("w9_nothing_that_a_board_holds_reaches_a_terminal_or_passes_for_us", "escape sequences, marks of our own, line breaks and a megabyte in every text of a board", "-", "told as data; every output of every command is tame"),
+        ("report_111_a_text_that_was_cut_is_a_warning_with_sizes_and_without_the_text", "a summary of 5 000 characters", "-", "one warning with the event and the sizes"),
+    ]},
+    Known { file: "gateway-bin/tests/process/memory.rs", cites: "", entries: &[
+        ("b2_a_board_of_any_size_is_served_in_little_memory", "200 000 events of one task, a payload of 100 MB, many of 100 KB", "-", "all told, in less than 96 MiB"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),

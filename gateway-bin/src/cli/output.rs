@@ -13,6 +13,7 @@ use crate::{
     ops::{
         counted,
         dead::{Decision, Shown as Delivered},
+        is_wild,
         listen::{Heard, Listen},
         serve::Left,
         status::{Health, Status, Waiting},
@@ -40,13 +41,6 @@ pub(super) fn as_it_is(text: &str) -> bool {
 pub(super) fn tame(text: &str) -> Cow<'_, str> {
     let wild = |c: char| is_wild(c) && c != '\n' && c != '\t';
     if text.contains(wild) { text.replace(wild, " ").into() } else { text.into() }
-}
-
-/// Characters that a terminal acts on, or that change the order of others.
-pub(super) fn is_wild(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Prints `value` as indented JSON.
@@ -126,28 +120,29 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
     };
     say!("{word}");
     for reason in &status.reasons {
-        say!("  {reason}");
+        say!("  {}", shown(reason));
     }
     say!("set-up {}", status.setup);
     for platform in &status.ownership {
-        say!("  {}", platform.line);
+        say!("  {}", shown(&platform.line));
     }
     for problem in &status.problems {
-        say!("  {problem}");
+        say!("  {}", shown(problem));
     }
     say!("boards");
     for board in &status.boards {
         let id = board.id.map(|id| format!(" (id {id})")).unwrap_or_default();
-        say!("  {}{id}: {}", board.slug, board.state);
+        say!("  {}{id}: {}", board.slug, shown(&board.state));
         let subscriptions = counted(board.subscriptions, "subscription");
-        say!("    {subscriptions}, newest event {}, {}", board.newest_event, board.path);
+        say!("    {subscriptions}, newest event {}, {}", board.newest_event, shown(&board.path));
     }
     if status.boards.is_empty() {
         say!("  none yet; make one with `kanban-gateway board create NAME`");
     }
     for rows in status.unserved.iter().filter(|rows| !rows.by_nobody) {
         let count = counted(rows.rows, "row");
-        say!("  {}: {count} of {} not served: {}", rows.board, rows.platform, rows.reason);
+        let platform = shown(&rows.platform);
+        say!("  {}: {count} of {platform} not served: {}", rows.board, rows.reason);
     }
     say!("deliveries");
     for (state, count) in &status.legs {
@@ -161,17 +156,18 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
         match lane.state.as_str() {
             "unknown" => say!(
                 "  {}: outcome of {count} sent at {since} unknown, being found out: {}",
-                lane.lane,
+                shown(&lane.lane),
                 shown(&lane.reason)
             ),
-            state => say!("  {}: {count} {state} since {since}", lane.lane),
+            state => say!("  {}: {count} {state} since {since}", shown(&lane.lane)),
         }
     }
     for group in &status.waiting {
         waiting(group);
     }
     for pause in &status.pauses {
-        say!("  channel {} rests until {}: {}", pause.channel, pause.until, pause.reason);
+        let (channel, reason) = (shown(&pause.channel), shown(&pause.reason));
+        say!("  channel {channel} rests until {}: {reason}", pause.until);
     }
     for process in &status.instances {
         say!("process {} ({}) since {}", process.pid, process.id, process.started_at);
@@ -197,7 +193,7 @@ fn waiting(group: &Waiting) {
     };
     say!(
         "  {} {}{}: {} {}, due {}: {} (dead show {})",
-        group.channel,
+        shown(&group.channel),
         shown(&group.chat),
         shown(&thread),
         group.ids.len(),
@@ -218,7 +214,7 @@ pub(super) fn decisions(
         return print_json(&decisions);
     }
     for refused in decisions.iter().filter(|decision| !decision.done) {
-        say!("{}: not {done}: {}", refused.leg, refused.reason);
+        say!("{}: not {done}: {}", refused.leg, shown(&refused.reason));
     }
     let count = decisions.iter().filter(|decision| decision.done).count();
     say!("{count} {done}.");

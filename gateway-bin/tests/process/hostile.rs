@@ -55,7 +55,7 @@ async fn w9_nothing_that_a_board_holds_reaches_a_terminal_or_passes_for_us() {
         sql(surrogates),
         sql(&summary.to_string()),
     ));
-    let last = world.cards.open().sequence().unwrap();
+    let mut last = world.cards.open().sequence().unwrap();
     for (format, chat) in [("human", "sess-abc"), ("json", "sess-later")] {
         world.set("log.format", format);
         world.set("log.level", "trace");
@@ -64,10 +64,18 @@ async fn w9_nothing_that_a_board_holds_reaches_a_terminal_or_passes_for_us() {
             world.cards.subscribe(&task, "api_server", chat);
         }
         let mut process = Process::run(&world);
+        process.says("ready").await;
+        world.cards.sql(&format!(
+            "INSERT INTO task_events (task_id, kind, payload, created_at) \
+             VALUES ('{task}', 'completed', {}, {at})",
+            sql(&summary.to_string())
+        ));
+        last += 1;
         world.settled(&row, last).await;
         process.terminate();
-        assert!(process.ended().await.success());
+        let ended = process.ended().await;
         let log = process.log();
+        assert!(ended.success(), "{ended}: {log}");
         assert_tame(&format!("log, {format}"), &log);
         assert!(
             !log.lines().any(|line| line.starts_with("X-Evil") || line.starts_with("[kanban]"))

@@ -62,14 +62,6 @@ pub struct Decision {
     pub cuts: BTreeMap<EventId, (String, Kind, Cut)>,
 }
 
-impl Decision {
-    /// The next pass has to show this task's events above `floor`.
-    fn fall_behind(&mut self, task: &str, floor: EventId) {
-        let behind = self.behind.entry(task.to_owned()).or_insert(floor);
-        *behind = floor.min(*behind);
-    }
-}
-
 /// Decides about a pass. `copies` are the ledger's copies for the pass's tasks, `open` the open legs of
 /// the watched subscriptions.
 pub fn decide(
@@ -146,8 +138,7 @@ fn decide_row(
         return;
     }
     // F3: judged once, when the copy is made.
-    let baseline =
-        copy.map_or_else(|| baseline(row, events).max(shown.history(row)), |copy| copy.baseline);
+    let baseline = copy.map_or_else(|| shown.baseline(row), |copy| copy.baseline);
     let floor = match copy {
         // O3: whoever raised the cursor before our stamp held did not reach the session.
         Some(copy) if copy.life == Life::Offered => copy.seen.max(copy.baseline),
@@ -200,15 +191,6 @@ fn decide_row(
         let legs = (legs, archived.map(|event| event.id));
         push_row(decision, row, profile, adopted, life, (baseline, seen), legs);
     }
-}
-
-/// F3: a cursor above 0 alone decides; at 0, what is older than the row's second is history.
-fn baseline(row: &Row, events: &[&Event]) -> EventId {
-    if row.cursor > EventId(0) {
-        return row.cursor;
-    }
-    let old = |event: &&&Event| event.created_at.secs() < row.created_at.secs();
-    events.iter().filter(old).map(|event| event.id).max().unwrap_or_default()
 }
 
 fn events_above<'a>(events: &[&'a Event], floor: EventId) -> Vec<&'a Event> {

@@ -9,9 +9,18 @@ use super::{
 };
 use crate::{
     ids::{BoardId, EventId},
-    record::Pass,
+    record::{Pass, Position},
     time::Timestamp,
 };
+
+/// Events that passes had no room for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Backlog {
+    /// Their tasks, and above which event they begin.
+    pub(super) tasks: BTreeMap<String, EventId>,
+    /// Where the ledger is to go on reading after a restart.
+    pub(super) held: Option<Position>,
+}
 
 impl Engine {
     /// Where to go on. A task whose subscriptions all have much to do is left alone for now; its cursors

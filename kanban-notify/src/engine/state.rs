@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use super::backlog::Backlog;
 use crate::{
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
     leg::{Leg, LegState},
@@ -225,15 +226,6 @@ impl BoardState {
                 || !self.raises.is_empty()
                 || !self.raising.is_empty())
     }
-}
-
-/// Events that passes had no room for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Backlog {
-    /// Their tasks, and above which event they begin.
-    pub(super) tasks: BTreeMap<String, EventId>,
-    /// Where the ledger is to go on reading after a restart.
-    pub(super) held: Option<Position>,
 }
 
 /// What follows once a plan is durable. Until then nothing of it has happened.

@@ -1,5 +1,6 @@
 //! What a pass shows of one task: all of its unseen events, or a part of them.
 
+use super::Decision;
 use crate::{event::Event, ids::EventId, record::Part, subscription::Row};
 
 /// What a pass shows of one task.
@@ -24,8 +25,18 @@ impl<'a> Shown<'a> {
         self.events.is_empty() && self.part.is_none()
     }
 
+    /// F3: a cursor above 0 alone decides; at 0, what is older than the row's second is history.
+    pub(super) fn baseline(&self, row: &Row) -> EventId {
+        if row.cursor > EventId(0) {
+            return row.cursor;
+        }
+        let old = |event: &&&Event| event.created_at.secs() < row.created_at.secs();
+        let shown = self.events.iter().filter(old).map(|event| event.id).max();
+        shown.unwrap_or_default().max(self.history(row))
+    }
+
     /// The newest event that is older than a row without a cursor, as far as it is not shown.
-    pub(super) fn history(&self, row: &Row) -> EventId {
+    fn history(&self, row: &Row) -> EventId {
         let known = self.part.into_iter().flat_map(|part| &part.history);
         let of_row = known.filter(|(rowid, _)| *rowid == row.rowid);
         of_row.map(|(_, event)| *event).max().unwrap_or_default()
@@ -39,5 +50,13 @@ impl<'a> Shown<'a> {
     /// Whether there may be later events.
     pub(super) fn goes_on(&self) -> bool {
         self.part.is_some_and(|part| part.up_to.is_some())
+    }
+}
+
+impl Decision {
+    /// The next pass has to show this task's events above `floor`.
+    pub(super) fn fall_behind(&mut self, task: &str, floor: EventId) {
+        let behind = self.behind.entry(task.to_owned()).or_insert(floor);
+        *behind = floor.min(*behind);
     }
 }

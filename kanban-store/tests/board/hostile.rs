@@ -86,9 +86,8 @@ fn row() -> impl Strategy<Value = String> {
         "created_at" => "200",
         _ => "NULL",
     };
-    (0..COLUMNS.len(), prop::collection::vec(prop::option::of(value()), 8)).prop_map(
-        move |(table, values)| {
-            let (table, columns) = COLUMNS[table];
+    (prop::sample::select(COLUMNS.to_vec()), prop::collection::vec(prop::option::of(value()), 8))
+        .prop_map(move |((table, columns), values)| {
             let cells = columns
                 .iter()
                 .zip(values)
@@ -99,8 +98,7 @@ fn row() -> impl Strategy<Value = String> {
                 columns.join(", "),
                 cells.join(", ")
             )
-        },
-    )
+        })
 }
 
 proptest! {

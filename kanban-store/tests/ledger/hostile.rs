@@ -1,6 +1,8 @@
 //! A ledger in which somebody wrote anything, and one with damaged pages: an error at the worst, and never a
 //! second delivery.
 
+#![expect(clippy::disallowed_methods, reason = "damaged files are made on purpose")]
+
 use std::{fs, path::Path, sync::LazyLock};
 
 use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};

@@ -13,6 +13,7 @@ use kanban_notify::{
 use proptest::prelude::*;
 
 /// How many cases are tried: so many, or as many as `KANBAN_GATEWAY_TEST_CASES` says.
+#[expect(clippy::disallowed_methods, reason = "the number of cases is no setting of the domain")]
 fn cases(usual: u32) -> ProptestConfig {
     let wanted = std::env::var("KANBAN_GATEWAY_TEST_CASES").ok();
     let cases = wanted.and_then(|wanted| wanted.parse().ok()).unwrap_or(usual);

@@ -6,6 +6,7 @@ mod driver;
 mod engine;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod simulation;

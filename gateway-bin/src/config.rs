@@ -11,6 +11,8 @@ mod show;
 mod source;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;
 
 use std::{

@@ -1,10 +1,15 @@
 //! The log: human lines or JSON on standard error, filtered as configured.
 
+use std::io;
+
 use anyhow::{Context, bail};
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-use crate::config::{Log, LogFormat, nearest};
+use crate::{
+    config::{Log, LogFormat, nearest},
+    ops::is_wild,
+};
 
 /// Starts logging to standard error for the whole process.
 ///
@@ -36,8 +41,54 @@ where
     Ok(match log.format {
         LogFormat::Human => Box::new(lines.with_ansi(colour).finish()),
         // Fields beside the message, so that a log pipeline finds them without digging.
-        LogFormat::Json => Box::new(lines.json().flatten_event(true).finish()),
+        LogFormat::Json => {
+            let lines = lines.map_writer(Escaped);
+            Box::new(lines.json().flatten_event(true).finish())
+        }
     })
+}
+
+/// Lines of JSON for somebody who may look at them on a terminal: JSON itself escapes only a part of what a
+/// terminal acts on.
+struct Escaped<W>(W);
+
+impl<'writer, W: MakeWriter<'writer>> MakeWriter<'writer> for Escaped<W> {
+    type Writer = EscapedLine<W::Writer>;
+
+    fn make_writer(&'writer self) -> Self::Writer {
+        EscapedLine(self.0.make_writer())
+    }
+}
+
+/// Takes whole lines.
+struct EscapedLine<W>(W);
+
+impl<W: io::Write> io::Write for EscapedLine<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let wild = |c: char| is_wild(c) && c != '\n';
+        match std::str::from_utf8(bytes) {
+            Ok(line) if line.contains(wild) => {
+                let mut tame = String::with_capacity(line.len().saturating_mul(2));
+                for c in line.chars() {
+                    if wild(c) {
+                        // Such a character stands in a string: nowhere else does JSON have it.
+                        for unit in c.encode_utf16(&mut [0; 2]) {
+                            tame.push_str(&format!("\\u{unit:04x}"));
+                        }
+                    } else {
+                        tame.push(c);
+                    }
+                }
+                self.0.write_all(tame.as_bytes())?;
+            }
+            _ => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The levels by name.
@@ -126,6 +177,20 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0]["message"], "board opened");
         assert_eq!(lines[0]["board.id"], 7);
+    }
+
+    #[test]
+    fn w9_json_lines_hold_nothing_that_a_terminal_acts_on() {
+        let buffer = Buffer::default();
+        let log = Log { format: LogFormat::Json, level: "info".into() };
+        let wild = "a\u{9b}2J\u{202e}\u{e0041}\u{1b}[2J\nend";
+        tracing::subscriber::with_default(subscriber(&log, false, buffer.clone()).unwrap(), || {
+            tracing::info!(lane = wild, "sent");
+        });
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        assert!(!text.trim_end().contains(is_wild), "{}", text.escape_debug());
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["lane"], wild);
     }
 
     #[test]

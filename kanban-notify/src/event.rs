@@ -128,6 +128,8 @@ pub struct Event {
     pub kind: Kind,
     /// The payload as JSON text; `None` for SQL NULL and for values that are not text.
     pub payload: Option<String>,
+    /// How many bytes the payload has on the board, when `payload` is only its beginning, or nothing.
+    pub payload_cut: Option<u64>,
     /// The attempt it belongs to.
     pub run: Option<i64>,
     /// When it was written; boards keep whole seconds.
@@ -163,7 +165,7 @@ pub struct Task {
     pub assignee: Option<String>,
     /// `tasks.status`.
     pub status: String,
-    /// `tasks.result`, cut by the reader to its first 2 000 characters.
+    /// `tasks.result`, or its beginning.
     pub result: Option<String>,
     /// `tasks.session_id`, where the file has the column. Never a destination by itself (law W2).
     pub session_id: Option<String>,

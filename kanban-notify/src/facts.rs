@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::{
     event::{Event, Kind, Task},
+    payload,
     record::Facts,
-    text::clean,
+    text::clean::{self, Line},
 };
 
 /// Longest title told, in characters.
@@ -15,26 +16,64 @@ pub const HANDOFF_CHARS: usize = 400;
 /// Longest name told (assignee, reviewer), in characters.
 pub const NAME_CHARS: usize = 48;
 
+/// How much of an event's text is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes that there are.
+    pub bytes: u64,
+    /// Bytes that are told.
+    pub told: u64,
+}
+
 /// The facts of `event`; `task` is `None` when its row is gone already.
 pub fn facts(event: &Event, task: Option<&Task>) -> Facts {
-    let payload = Payload::parse(event.payload.as_deref());
-    let title = task.map(|task| clean::one_line(&task.title, TITLE_CHARS)).unwrap_or_default();
-    Facts {
+    facts_and_cut(event, task).0
+}
+
+/// The facts of `event`, and whether a text of it is longer than what is told.
+pub fn facts_and_cut(event: &Event, task: Option<&Task>) -> (Facts, Option<Cut>) {
+    let payload = Payload::parse(event);
+    let title = task.map(|task| clean::line(&task.title, TITLE_CHARS)).unwrap_or_default();
+    let handoff = handoff(event.kind, &payload, task);
+    let mut notes = notes(event.kind, &payload, task);
+    if let Some(bytes) = event.payload_cut {
+        notes.push(("payload_bytes".to_owned(), bytes.to_string()));
+    }
+    let cut = cut([Some(&title), handoff.as_ref()], event.payload_cut);
+    let facts = Facts {
         event: event.id,
         kind: event.kind,
         task: clean::one_line(&event.task, 64),
-        title,
+        title: title.text,
         assignee: task.and_then(|task| name(task.assignee.as_deref())),
-        handoff: handoff(event.kind, &payload, task),
+        handoff: handoff.map(|line| line.text),
         session: task.and_then(|task| task.session_id.clone()).filter(|id| !id.trim().is_empty()),
-        notes: notes(event.kind, &payload, task),
+        notes,
         at: event.created_at,
         print: event.print(),
+    };
+    (facts, cut)
+}
+
+fn cut(lines: [Option<&Line>; 2], payload: Option<u64>) -> Option<Cut> {
+    let size = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+    let cut = lines.into_iter().flatten().filter_map(|line| Some((line, line.cut_from?)));
+    let cut = cut.fold(None, |sum: Option<Cut>, (line, from)| {
+        let Cut { bytes, told } = sum.unwrap_or(Cut { bytes: 0, told: 0 });
+        let told = told.saturating_add(size(line.text.len()));
+        Some(Cut { bytes: bytes.saturating_add(size(from)), told })
+    });
+    match payload {
+        None => cut,
+        Some(bytes) => {
+            let told = lines.into_iter().flatten().map(|line| size(line.text.len())).sum();
+            Some(Cut { bytes, told })
+        }
     }
 }
 
 /// What the worker, or the machinery, said last.
-fn handoff(kind: Kind, payload: &Payload, task: Option<&Task>) -> Option<String> {
+fn handoff(kind: Kind, payload: &Payload, task: Option<&Task>) -> Option<Line> {
     let line = |text: Option<&str>| text.and_then(|text| clean::first_line(text, HANDOFF_CHARS));
     match kind {
         Kind::Completed => line(payload.text("summary"))
@@ -97,8 +136,9 @@ fn name(text: Option<&str>) -> Option<String> {
 struct Payload(Value);
 
 impl Payload {
-    fn parse(text: Option<&str>) -> Self {
-        Self(text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null))
+    fn parse(event: &Event) -> Self {
+        let text = event.payload.as_deref();
+        Self(text.map(|text| payload::parse(text, event.payload_cut.is_some())).unwrap_or_default())
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -129,6 +169,7 @@ mod tests {
             task: "t_1".into(),
             kind,
             payload: payload.map(str::to_owned),
+            payload_cut: None,
             run: None,
             created_at: Timestamp::from_secs(5),
         };

@@ -12,6 +12,7 @@ pub mod key;
 pub mod leg;
 pub mod message;
 pub mod ownership;
+mod payload;
 pub mod plan;
 pub mod policy;
 pub mod ports;

@@ -1,17 +1,20 @@
 //! What a pass decides: whose each row is, which legs its events need, and what ends unsent. Pure.
 
+mod shown;
 mod watched;
 
 use std::collections::{BTreeMap, HashMap};
 
+use shown::Shown;
+
 use crate::{
     event::{Event, Kind, Task},
-    facts,
+    facts::{self, Cut},
     ids::EventId,
     leg::{Leg, LegKind, LegState},
     ownership::{self, Ownership, Why},
     policy::{Policy, World},
-    record::{BoardStart, NewLeg, Pass, Plan, RowChange, SubscriptionPlan},
+    record::{BoardStart, NewLeg, Part, Pass, Plan, RowChange, SubscriptionPlan},
     session,
     subscription::{Life, Mode, PreviousOwner, Row, SubKey, Subscription},
     time::Timestamp,
@@ -56,6 +59,10 @@ pub struct Decision {
     pub expired: usize,
     /// Whether a row was seen that only a sweep can judge.
     pub needs_sweep: bool,
+    /// Tasks with events that the pass did not show, and above which one the next has to go on.
+    pub behind: BTreeMap<String, EventId>,
+    /// Events whose texts are longer than what is told of them, with their tasks.
+    pub cuts: BTreeMap<EventId, (String, Kind, Cut)>,
 }
 
 /// Decides about a pass. `copies` are the ledger's copies for the pass's tasks, `open` the open legs of
@@ -79,26 +86,29 @@ pub fn decide(
         unserved: BTreeMap::new(),
         expired: 0,
         needs_sweep: false,
+        behind: BTreeMap::new(),
+        cuts: BTreeMap::new(),
     };
     let mut by_task: HashMap<&str, Vec<&Event>> = HashMap::new();
     for event in &pass.events {
         by_task.entry(event.task.as_str()).or_default().push(event);
     }
-    let events_of = |task: &str| by_task.get(task).map(Vec::as_slice).unwrap_or_default();
+    let parts: HashMap<&str, &Part> = pass.parts.iter().map(|p| (p.task.as_str(), p)).collect();
+    let shown_of = |task: &str| Shown::new(by_task.get(task), parts.get(task).copied());
 
     for row in &pass.rows {
         let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
         let task = tasks.get(row.key.task.as_str()).copied();
-        decide_row(basis, row, copy, events_of(&row.key.task), task, &mut decision);
+        decide_row(basis, row, copy, shown_of(&row.key.task), task, &mut decision);
     }
     // Copies whose row is not there any more (law O3): the tail has seen their tasks' events just now.
     for copy in copies {
         let present =
             pass.rows.iter().any(|r| r.key == copy.key && r.created_at == copy.created_at);
-        let events = events_of(&copy.key.task);
+        let shown = shown_of(&copy.key.task);
         let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
-        if !present && !events.is_empty() && on_board {
-            decide_vanished(basis, copy, events, &tasks, &mut decision);
+        if !present && on_board && !shown.is_nothing() {
+            decide_vanished(basis, copy, shown, &tasks, &mut decision);
         }
     }
     for (key, row) in &pass.watched {
@@ -111,10 +121,11 @@ fn decide_row(
     basis: &Basis<'_>,
     row: &Row,
     copy: Option<&Subscription>,
-    events: &[&Event],
+    shown: Shown<'_>,
     task: Option<&Task>,
     decision: &mut Decision,
 ) {
+    let events = shown.events();
     let Basis { board, policy, world, .. } = basis;
     let (profile, stamp) =
         match ownership::decide(row, copy, board.has_delivery_mode, policy, world) {
@@ -128,6 +139,17 @@ fn decide_row(
     if copy.is_none() && !basis.may_judge_first(row) {
         decision.needs_sweep = true;
         return;
+    }
+    // F3: judged once, when the copy is made.
+    let baseline = copy.map_or_else(|| shown.baseline(row), |copy| copy.baseline);
+    let floor = match copy {
+        // O3: whoever raised the cursor before our stamp held did not reach the session.
+        Some(copy) if copy.life == Life::Offered => copy.seen.max(copy.baseline),
+        Some(copy) => copy.seen.max(row.cursor),
+        None => baseline.max(row.cursor),
+    };
+    if shown.has_gap_above(floor) {
+        return decision.fall_behind(&row.key.task, floor);
     }
     let adopted = match (&stamp, copy) {
         (Some(_), _) => Some(PreviousOwner(row.owner.clone())),
@@ -143,8 +165,6 @@ fn decide_row(
             to: Some(to),
         });
     }
-    // F3: judged once, when the copy is made.
-    let baseline = copy.map_or_else(|| baseline(row, events), |copy| copy.baseline);
     // An adopted row of a profile without a server is kept from being swallowed, and waits (law O6).
     let api = row.key.is_api_server();
     let channel = ownership::channel(&row.key.platform_name(), api, &profile);
@@ -156,14 +176,11 @@ fn decide_row(
         }
         return;
     }
-    let floor = match copy {
-        // O3: whoever raised the cursor before our stamp held did not reach the session.
-        Some(copy) if copy.life == Life::Offered => copy.seen.max(copy.baseline),
-        Some(copy) => copy.seen.max(row.cursor),
-        None => baseline.max(row.cursor),
-    };
     let (legs, seen) = legs_for(basis, row, &events_above(events, floor), task, decision);
     let seen = seen.max(floor);
+    if shown.goes_on() {
+        decision.fall_behind(&row.key.task, seen);
+    }
     // A sweep shows again what is planned already: nothing to write.
     let nothing_new = copy.is_some_and(|copy| {
         !unstamped
@@ -177,15 +194,6 @@ fn decide_row(
         let legs = (legs, archived.map(|event| event.id));
         push_row(decision, row, profile, adopted, life, (baseline, seen), legs);
     }
-}
-
-/// F3: a cursor above 0 alone decides; at 0, what is older than the row's second is history.
-fn baseline(row: &Row, events: &[&Event]) -> EventId {
-    if row.cursor > EventId(0) {
-        return row.cursor;
-    }
-    let old = |event: &&&Event| event.created_at.secs() < row.created_at.secs();
-    events.iter().filter(old).map(|event| event.id).max().unwrap_or_default()
 }
 
 fn events_above<'a>(events: &[&'a Event], floor: EventId) -> Vec<&'a Event> {
@@ -226,8 +234,12 @@ fn legs_for(
 ) -> (Vec<NewLeg>, EventId) {
     let mut legs = Vec::new();
     for event in events {
-        let facts = facts::facts(event, task);
-        for kind in needs(basis.policy, &row.key, row.mode, event.kind, facts.session.is_some()) {
+        let (facts, cut) = facts::facts_and_cut(event, task);
+        let needed = needs(basis.policy, &row.key, row.mode, event.kind, facts.session.is_some());
+        if let Some(cut) = cut.filter(|_| !needed.is_empty()) {
+            decision.cuts.insert(event.id, (facts.task.clone(), event.kind, cut));
+        }
+        for kind in needed {
             let old = basis.now.since(event.created_at) > basis.policy.max_age;
             let (state, reason) = match target_fault(&row.key, kind) {
                 Some(fault) => (LegState::Parked, Detail::new(fault)),
@@ -279,24 +291,34 @@ fn target_fault(key: &SubKey, kind: LegKind) -> Option<&'static str> {
 fn decide_vanished(
     basis: &Basis<'_>,
     copy: &Subscription,
-    events: &[&Event],
+    shown: Shown<'_>,
     tasks: &HashMap<&str, &Task>,
     decision: &mut Decision,
 ) {
     // Our stamp held: only a person, the age sweep or the task's deletion can have ended it.
     // It was only offered: Hermes had listed it before, "delivered" it and deleted it (law O3).
     let owed = copy.life == Life::Offered && copy.key.is_api_server();
+    let floor = copy.seen.max(copy.baseline);
+    if owed && shown.has_gap_above(floor) {
+        return decision.fall_behind(&copy.key.task, floor);
+    }
     let row = stand_in(copy, copy.settled);
     let (legs, seen) = if owed {
         let task = tasks.get(copy.key.task.as_str()).copied();
-        let unseen = events_above(events, copy.seen.max(copy.baseline));
+        let unseen = events_above(shown.events(), floor);
         legs_for(basis, &row, &unseen, task, decision)
     } else {
         (Vec::new(), copy.seen)
     };
     let range = (copy.baseline, seen.max(copy.seen));
     let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
-    push_row(decision, &row, profile, adopted, Life::Gone, range, (legs, None));
+    let life = if owed && shown.goes_on() {
+        decision.fall_behind(&copy.key.task, range.1);
+        copy.life
+    } else {
+        Life::Gone
+    };
+    push_row(decision, &row, profile, adopted, life, range, (legs, None));
 }
 
 /// The row that a copy was made of, as far as plans need it.

@@ -87,6 +87,7 @@ fn event(id: i64, kind: Kind, age: i64) -> Event {
         task: "t_1".into(),
         kind,
         payload: None,
+        payload_cut: None,
         run: None,
         created_at: Timestamp::from_secs(NOW - age),
     }

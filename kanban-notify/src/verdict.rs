@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::text::clean;
+
 /// An adapter's answer to one send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -112,7 +114,8 @@ pub struct Receipt {
     pub note: Detail,
 }
 
-/// Text about a failure that is safe to print: one line, at most 300 characters, no control characters.
+/// Text about a failure that is safe to print: one line, at most 300 characters, nothing that
+/// controls how it is shown.
 ///
 /// Adapters redact secrets before they make one (law W9, house rule: never a token, URL or body).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,7 +127,8 @@ impl Detail {
 
     /// Makes `text` safe to print.
     pub fn new(text: &str) -> Self {
-        let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+        let clean = text.chars().filter(|c| !clean::is_invisible(None, *c));
+        let clean = clean.map(|c| if c.is_control() { ' ' } else { c });
         Self(clean.take(Self::MAX_CHARS).collect())
     }
 

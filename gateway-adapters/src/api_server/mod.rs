@@ -3,6 +3,8 @@
 mod answer;
 mod config;
 mod history;
+#[cfg(test)]
+mod hostile;
 mod json;
 mod json_text;
 mod session;

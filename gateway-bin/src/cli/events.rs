@@ -96,13 +96,12 @@ fn followed(events: &mut Events, json: bool) -> anyhow::Result<ExitCode> {
 const HEAD: [&str; 5] = ["ID", "TASK", "KIND", "AT", "PAYLOAD"];
 
 fn row(event: &EventLine) -> Vec<String> {
-    let payload = event.payload.as_ref().map(ToString::to_string).unwrap_or_default();
     let cells = [
         event.id.to_string(),
         event.task.clone(),
         event.kind.clone(),
         event.created_at.to_string(),
-        payload,
+        event.payload_text(),
     ];
     cells.iter().map(|cell| super::table::shown(cell)).collect()
 }

@@ -13,6 +13,7 @@ use crate::{
     ops::{
         counted,
         dead::{Attempted, Decision, Shown as Delivered},
+        is_wild,
         listen::{Heard, Listen},
         serve::Left,
         time::Moment,
@@ -39,12 +40,6 @@ pub(super) fn as_it_is(text: &str) -> bool {
 pub(super) fn tame(text: &str) -> Cow<'_, str> {
     let wild = |c: char| is_wild(c) && c != '\n' && c != '\t';
     if text.contains(wild) { text.replace(wild, " ").into() } else { text.into() }
-}
-
-/// Characters that a terminal acts on, or that change the order of others.
-pub(super) fn is_wild(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Prints `value` as indented JSON.
@@ -122,7 +117,7 @@ pub(super) fn decisions(
         return print_json(&decisions);
     }
     for refused in decisions.iter().filter(|decision| !decision.done) {
-        say!("{}: not {done}: {}", refused.leg, refused.reason);
+        say!("{}: not {done}: {}", refused.leg, shown(&refused.reason));
     }
     let count = decisions.iter().filter(|decision| decision.done).count();
     say!("{count} {done}.");

@@ -35,10 +35,10 @@ pub(super) fn status(status: &Status, json: bool) -> anyhow::Result<ExitCode> {
     }
     say!("set-up {}", status.setup);
     for platform in &status.ownership {
-        say!("  {}", platform.line);
+        say!("  {}", shown(&platform.line));
     }
     for problem in &status.problems {
-        say!("  {problem}");
+        say!("  {}", shown(problem));
     }
     boards(status);
     behind(status);
@@ -57,15 +57,15 @@ fn boards(status: &Status) {
     for board in &status.boards {
         let BoardHealth { slug, state, subscriptions, newest_event, path, .. } = board;
         let id = board.id.map(|id| format!(" (id {id})")).unwrap_or_default();
-        say!("  {slug}{id}: {state}");
+        say!("  {}{id}: {}", shown(slug), shown(state));
         let subscriptions = counted(*subscriptions, "subscription");
         let replaced = match board.incarnation {
             Some(number) if number > 1 => format!(", file {number} behind its path"),
             _ => String::new(),
         };
-        say!("    {subscriptions}, newest event {newest_event}, {path}{replaced}");
+        say!("    {subscriptions}, newest event {newest_event}, {}{replaced}", shown(path));
         for note in &board.notes {
-            say!("    {note}");
+            say!("    {}", shown(note));
         }
         for kind in status.unknown_kinds.iter().filter(|kind| kind.board == *slug) {
             say!(
@@ -78,7 +78,12 @@ fn boards(status: &Status) {
     }
     for rows in status.unserved.iter().filter(|rows| !rows.by_nobody) {
         let count = counted(rows.rows, "row");
-        say!("  {}: {count} of {} not served: {}", rows.board, rows.platform, rows.reason);
+        say!(
+            "  {}: {count} of {} not served: {}",
+            shown(&rows.board),
+            shown(&rows.platform),
+            shown(&rows.reason)
+        );
     }
 }
 
@@ -94,7 +99,10 @@ fn behind(status: &Status) {
         let Lag { board, task, platform, chat, thread, .. } = lag;
         let age = std::time::Duration::from_secs(u64::try_from(lag.seconds).unwrap_or(0));
         say!(
-            "  {board} {task} {platform} {}: {}, the oldest written {} ago",
+            "  {} {} {} {}: {}, the oldest written {} ago",
+            shown(board),
+            shown(task),
+            shown(platform),
             shown(&place(chat, thread)),
             counted(lag.events, "event"),
             humantime::format_duration(age)
@@ -117,7 +125,7 @@ fn deliveries(status: &Status) {
     some(&status.waiting, waiting);
     for pause in &status.pauses {
         let reason = shown(&pause.reason);
-        say!("  channel {} rests until {}: {reason}", pause.channel, pause.until);
+        say!("  channel {} rests until {}: {reason}", shown(&pause.channel), pause.until);
     }
 }
 
@@ -155,7 +163,7 @@ fn waiting(group: &Waiting) {
     };
     say!(
         "  {} {}: {} {}, due {}: {}; {} (dead show {})",
-        group.channel,
+        shown(&group.channel),
         shown(&place(&group.chat, &group.thread)),
         group.ids.len(),
         group.state,

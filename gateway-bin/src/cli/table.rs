@@ -35,7 +35,7 @@ fn lines(
     colour: bool,
 ) -> Vec<String> {
     let mut head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
-    for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(output::is_wild)) {
+    for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(crate::ops::is_wild)) {
         *cell = shown(cell);
     }
     let mut widths: Vec<usize> = head.iter().map(|cell| wide(cell)).collect();
@@ -137,7 +137,7 @@ fn painted(text: &str) -> String {
 
 /// A cell as one line: what a board holds must not move the cursor of a terminal.
 pub(super) fn shown(cell: &str) -> String {
-    cell.chars().map(|c| if output::is_wild(c) { ' ' } else { c }).collect()
+    cell.chars().map(|c| if crate::ops::is_wild(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -216,8 +216,8 @@ fn show(shown: &Shown) -> ExitCode {
     if !shown.events.is_empty() {
         say!("");
         let rows = shown.events.iter().map(|event| {
-            let payload = event.payload.as_ref().map(ToString::to_string).unwrap_or_default();
-            vec![event.id.to_string(), event.kind.clone(), event.created_at.to_string(), payload]
+            let (id, kind, at) = (event.id.to_string(), event.kind.clone(), event.created_at);
+            vec![id, kind, at.to_string(), event.payload_text()]
         });
         table(&["EVENT", "KIND", "AT", "PAYLOAD"], rows.collect());
     }
@@ -227,7 +227,8 @@ fn show(shown: &Shown) -> ExitCode {
 fn runs(shown: &Shown) {
     let rows = shown.runs.iter().map(|run| {
         let said = ["error", "summary"].map(|name| of(run, name));
-        let said = said.iter().find_map(|text| clean::first_line(text, 200)).unwrap_or_default();
+        let said =
+            said.iter().find_map(|text| clean::first_line(text, 200)).unwrap_or_default().text;
         let columns = ["id", "profile", "status", "outcome", "started_at", "ended_at"];
         columns.iter().map(|name| of(run, name)).chain([said]).collect()
     });

@@ -21,8 +21,22 @@ pub struct EventLine {
     pub run: Option<i64>,
     /// When it was written.
     pub created_at: Moment,
-    /// Its payload; as text where it is no JSON.
+    /// Its payload; as text where it is no JSON, and nothing where it is longer than 256 KiB.
     pub payload: Option<Value>,
+    /// The length of a payload that is longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_bytes: Option<i64>,
+}
+
+impl EventLine {
+    /// The payload as a text, or how long it is.
+    pub fn payload_text(&self) -> String {
+        match (&self.payload, self.payload_bytes) {
+            (_, Some(bytes)) => format!("({bytes} bytes)"),
+            (Some(payload), None) => payload.to_string(),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// Which events.
@@ -37,7 +51,7 @@ pub struct Wanted {
 }
 
 /// Events are read in pages of so many: however long a board's history is, memory stays small.
-const PAGE: usize = 500;
+const PAGE: usize = 100;
 
 /// Events of a board, read as they are taken.
 pub struct Events {
@@ -145,6 +159,7 @@ pub(super) fn line(event: ListedEvent) -> EventLine {
         run: event.run,
         created_at: Moment::from_secs(event.created_at),
         payload: event.payload.map(json),
+        payload_bytes: event.payload_cut,
     }
 }
 

@@ -189,6 +189,13 @@ pub(crate) fn on_board(error: StoreError, slug: &str) -> anyhow::Error {
     }
 }
 
+/// Characters that a terminal acts on, or that change the order of others.
+pub(crate) fn is_wild(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn counted<N>(count: N, noun: &str) -> String
 where

@@ -230,6 +230,15 @@ fn of_board(notice: &Notice, names: &Names) {
             events,
             "expired: older than max_age when first seen"
         ),
+        Notice::Cut { board, task, event, kind, cut } => warn!(
+            board.slug = names.board(*board),
+            task.id = task,
+            event.id = event.0,
+            event.kind = kind.name(),
+            text_bytes = cut.bytes,
+            told_bytes = cut.told,
+            "text cut: more is on the board than is told"
+        ),
         Notice::NeedsAccept { board, events: 0 } => error!(
             board.slug = names.board(*board),
             board.id = board.0,

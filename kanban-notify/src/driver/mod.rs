@@ -299,6 +299,7 @@ async fn read(ports: &Ports, quiet: &Quiet, opening: Opening, request: PassReque
             .events
             .iter()
             .map(|event| &event.task)
+            .chain(pass.parts.iter().map(|part| &part.task))
             .chain(pass.rows.iter().map(|row| &row.key.task))
             .chain(pass.watched.iter().map(|(key, _)| &key.task))
             .chain(pass.aged.iter().flat_map(|aged| &aged.rows).map(|row| &row.key.task))

@@ -4,6 +4,7 @@
 //! in the ledger; what the engine holds is what is open. So every crash point is a sequence of inputs.
 
 mod ageing;
+mod backlog;
 mod channels;
 mod claims;
 mod clock;
@@ -302,6 +303,7 @@ impl Engine {
             && self.claims.values().all(|claim| !claim.is_busy())
             && self.lanes.values().all(|lane| !lane.is_busy())
             && self.boards.values().all(BoardState::is_idle)
+            && !self.boards.keys().any(|board| self.is_behind(*board))
             && self.timers.first().is_none_or(|(at, _)| *at > now)
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    event::Kind,
+    facts::Cut,
     ids::{BoardId, ChannelName, ClaimId, EventId, LegId},
     ownership::Why,
     time::Timestamp,
@@ -63,6 +65,19 @@ pub enum Notice {
         board: BoardId,
         /// How many.
         events: usize,
+    },
+    /// A text is longer than what is told of it.
+    Cut {
+        /// The board.
+        board: BoardId,
+        /// The task.
+        task: String,
+        /// The event.
+        event: EventId,
+        /// Its kind.
+        kind: Kind,
+        /// How much is told.
+        cut: Cut,
     },
     /// A board waits for the operator's `--accept` (law F4).
     NeedsAccept {

@@ -14,7 +14,7 @@ use crate::{
 
 impl Engine {
     pub(super) fn decided(&mut self, board: BoardId, pass: &Pass, decision: Decision) {
-        let Decision { mut plan, stamps, unserved, expired, .. } = decision;
+        let Decision { mut plan, stamps, unserved, expired, cuts, .. } = decision;
         if expired > 0 {
             self.out.push(Command::Tell(Notice::Expired { board, events: expired }));
         }
@@ -54,7 +54,15 @@ impl Engine {
                 plan.subscriptions.push(confirm.clone());
             }
         }
-        let pending = Pending { position: pass.next.clone(), stamps, confirmed, closing };
+        if let Some(held) = &state.backlog.held {
+            plan.position.event = held.event;
+            plan.position.event_print.clone_from(&held.event_print);
+        }
+        let notices = cuts
+            .into_iter()
+            .map(|(event, (task, kind, cut))| Notice::Cut { board, task, event, kind, cut })
+            .collect();
+        let pending = Pending { position: pass.next.clone(), stamps, confirmed, closing, notices };
         if plan.subscriptions.is_empty() && plan.closes.is_empty() {
             // Nothing of ours happened: the position is kept in memory, not worth a write.
             state.start.position = pending.position;
@@ -75,10 +83,11 @@ impl Engine {
             state.busy = false;
             state.pending.take()
         });
-        let Some(Pending { position, stamps, closing, .. }) = pending else {
+        let Some(Pending { position, stamps, closing, notices, .. }) = pending else {
             // The board was opened anew meanwhile: the ledger knows what came of it.
             return self.load_work();
         };
+        self.out.extend(notices.into_iter().map(Command::Tell));
         for leg in closing {
             self.forget_leg(leg);
         }
@@ -118,6 +127,9 @@ impl Engine {
             && let Some(mut pending) = state.pending.take()
         {
             state.confirmed.append(&mut pending.confirmed);
+            if let Some(before) = state.backlog_before.take() {
+                state.backlog = before;
+            }
             self.keep_open(&pending.closing, now);
         }
         self.read_failed(opening, now);

@@ -35,6 +35,7 @@ impl Engine {
             return;
         }
         let watch = self.watch(board);
+        let resume = self.unfinished(board);
         let Some(state) = self.boards.get_mut(&board) else {
             return;
         };
@@ -47,6 +48,7 @@ impl Engine {
             after: state.start.position.clone(),
             sweep: std::mem::replace(&mut state.sweep, Sweep::No),
             limit: PASS_EVENTS,
+            resume,
             watch,
             aged: state.age.take(),
         };
@@ -150,13 +152,14 @@ impl Engine {
             complete_above: (!state.sweeping).then_some(pass.complete_above),
             older: self.older,
         };
-        let decision = plan::decide(&basis, pass, copies, &open);
+        let mut decision = plan::decide(&basis, pass, copies, &open);
         self.spoilt(board, pass);
         if self.must_ask(board, pass, &decision, now) {
             return;
         }
         self.misdated(board, pass, now);
         self.aged(board, pass, copies);
+        self.leave_behind(board, pass, std::mem::take(&mut decision.behind), now);
         let Some(state) = self.boards.get_mut(&board) else {
             return;
         };

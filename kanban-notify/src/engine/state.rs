@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use super::backlog::Backlog;
 use crate::{
     backoff,
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
@@ -40,6 +41,11 @@ pub(super) const AGE_EVERY: Duration = Duration::from_secs(3_600);
 pub(super) const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 /// Events in one pass.
 pub(super) const PASS_EVENTS: usize = 512;
+/// While every subscription of a task has so many open legs, its further events stay on the board: what
+/// is held in memory must not grow with what happens to one task.
+pub(super) const TASK_LEGS: usize = 512;
+/// How often a task with further events is looked at meanwhile.
+pub(super) const BEHIND_RETRY: Duration = Duration::from_millis(250);
 /// Watched rows in one sweep.
 pub(super) const WATCH_ROWS: usize = 1_024;
 /// Watched rows in a tail: more open subscriptions than this wait for the next sweep.
@@ -160,6 +166,10 @@ pub(super) struct BoardState {
     pub(super) ageing: Vec<SubscriptionPlan>,
     /// The last subscription that a sweep watched: the next one goes on behind it.
     pub(super) watched: SubscriptionId,
+    /// What did not fit into passes.
+    pub(super) backlog: Backlog,
+    /// The same before the plan under way.
+    pub(super) backlog_before: Option<Backlog>,
     pub(super) unserved: BTreeMap<(Why, String), usize>,
     pub(super) asked_accept: bool,
     pub(super) read_failures: u32,
@@ -191,6 +201,8 @@ impl BoardState {
             age: None,
             ageing: Vec::new(),
             watched: SubscriptionId(0),
+            backlog: Backlog::default(),
+            backlog_before: None,
             unserved: BTreeMap::new(),
             asked_accept: false,
             read_failures: 0,
@@ -224,6 +236,8 @@ pub(super) struct Pending {
     pub(super) confirmed: Vec<SubscriptionPlan>,
     /// Legs that the plan ends: bound until then.
     pub(super) closing: Vec<LegId>,
+    /// What is to be told then.
+    pub(super) notices: Vec<super::Notice>,
 }
 
 /// A subscription with open legs.

@@ -61,6 +61,9 @@ pub struct PassRequest {
     pub sweep: Sweep,
     /// At most so many events; a pass with more of them says `more`.
     pub limit: usize,
+    /// Tasks of which earlier passes showed a [`Part`]: above which event to go on, or `None` to leave
+    /// the task out of this pass. A task with new rows is shown from its beginning all the same.
+    pub resume: Vec<(String, Option<EventId>)>,
     /// Rows whose present state is wanted besides.
     pub watch: Vec<SubKey>,
     /// Also look for rows to which nothing has happened for long (law S3).
@@ -103,6 +106,8 @@ pub struct Pass {
     /// Events of [`Kind::READ`] kinds, ascending by id: those after the position with every unseen one of
     /// new rows, or those that the sweep found unseen.
     pub events: Vec<Event>,
+    /// Tasks of which not every unseen event is among `events`.
+    pub parts: Vec<Part>,
     /// The tasks of those events, where the rows are still there.
     pub tasks: Vec<Task>,
     /// Rows: of the events' tasks, new by rowid, or all of them for a sweep's events.
@@ -127,6 +132,20 @@ pub struct Pass {
     pub spoilt: Vec<(String, Detail)>,
     /// How the file differs from the one whose position was given: read nothing, begin anew (law B6).
     pub replaced: Option<Detail>,
+}
+
+/// Which unseen events of a task a pass shows, when it does not show them all: those in a range, without
+/// a gap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The task.
+    pub task: String,
+    /// The range begins above this event.
+    pub above: Option<EventId>,
+    /// It ends here, and there may be later events.
+    pub up_to: Option<EventId>,
+    /// By rowid, for rows without a cursor: the newest event that is older than the row (law F3).
+    pub history: Vec<(i64, EventId)>,
 }
 
 /// One change to a row of a board.

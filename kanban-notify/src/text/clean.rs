@@ -6,33 +6,61 @@ use crate::key::REFERENCE_PREFIX;
 /// The marker that every wake begins with; never left standing in foreign text.
 pub const MARKER: &str = "[kanban]";
 
+/// A line that is safe to tell, and what it was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The line.
+    pub text: String,
+    /// How long its source is in bytes, when something of it was cut off.
+    pub cut_from: Option<usize>,
+}
+
 /// The first non-empty line of `text`, masked, neutralised and cut to `max` characters.
 ///
 /// `None` when nothing is left of it.
-pub fn first_line(text: &str, max: usize) -> Option<String> {
-    text.lines().map(|line| one_line(line, max)).find(|line| !line.is_empty())
+pub fn first_line(text: &str, max: usize) -> Option<Line> {
+    text.lines().map(|source| line(source, max)).find(|line| !line.text.is_empty())
 }
 
 /// `text` as one line: masked, neutralised and cut to `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
+    line(text, max).text
+}
+
+/// The same, and whether it was cut.
+pub fn line(text: &str, max: usize) -> Line {
+    let safe = safe(text, max);
+    let is_cut = safe.chars().nth(max).is_some();
+    Line { text: cut(&safe, max), cut_from: is_cut.then_some(text.len()) }
+}
+
+/// `text` as one line: masked and neutralised, and far longer than `max` characters at the most.
+fn safe(text: &str, max: usize) -> String {
     // Far more than any bound needs, so that a payload of megabytes costs nothing here.
-    let head: String = text.chars().take(max.saturating_mul(4).saturating_add(4_096)).collect();
+    let head = text.chars().take(max.saturating_mul(4).saturating_add(4_096));
+    // Before secrets are looked for: none of these may keep one from being seen.
+    let mut before = None;
+    let shown = head.filter(|c| {
+        let shown = !is_invisible(before, *c);
+        before = if shown { Some(*c) } else { before };
+        shown
+    });
+    let head: String = shown.collect();
     let masked = mask::secrets(&head);
     let mut line = String::with_capacity(masked.len());
     for c in masked.chars() {
-        if c.is_whitespace() || (c.is_control() && c != '\u{0}') {
+        if c.is_whitespace() || c.is_control() {
             if !line.ends_with(' ') && !line.is_empty() {
                 line.push(' ');
             }
-        } else if !is_invisible(c) {
+        } else {
             line.push(match c {
                 '"' | '\u{201c}' | '\u{201d}' => '\'',
                 other => other,
             });
         }
     }
-    let line = neutralise(line.trim_end());
-    cut(&line, max)
+    neutralise(line.trim_end())
 }
 
 /// `text` with at most `max` characters: cut at a space where one is near, never inside a link that
@@ -78,12 +106,16 @@ fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {
 }
 
 /// Characters that change how others are shown, or show nothing: zero-width, direction and tag marks.
-fn is_invisible(c: char) -> bool {
+///
+/// Joiners and variants belong to scripts and emoji; in the middle of our own alphabet they only hide.
+pub(crate) fn is_invisible(before: Option<char>, c: char) -> bool {
     matches!(c,
-        '\u{0}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
-        | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+            && before.is_none_or(|before| before.is_ascii())
 }
 
 #[cfg(test)]

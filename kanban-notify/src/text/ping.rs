@@ -1,7 +1,7 @@
 //! The text of a ping: readable first, ids last.
 
-use super::words;
-use crate::record::Facts;
+use super::{clean, words};
+use crate::{facts::NAME_CHARS, record::Facts};
 
 /// One message about one event.
 pub fn text(facts: &Facts, board: &str, possible_repeat: bool) -> String {
@@ -15,6 +15,10 @@ pub fn text(facts: &Facts, board: &str, possible_repeat: bool) -> String {
             text.push_str(&format!("\n{label}: {value}"));
         }
     }
+    if let Some(note) = words::beginning(facts) {
+        text.push_str(&format!("\n{note}"));
+    }
+    let board = clean::one_line(board, NAME_CHARS);
     text.push_str(&format!("\n({} on {board}", facts.task));
     if let Some(assignee) = &facts.assignee {
         text.push_str(&format!(", @{assignee}"));

@@ -1,7 +1,10 @@
 //! The text of a wake: one turn for one or many events, in our own words (laws W5, W9).
 
-use super::{clean::MARKER, words};
-use crate::record::Facts;
+use super::{
+    clean::{self, MARKER},
+    words,
+};
+use crate::{facts::NAME_CHARS, record::Facts};
 
 /// A wake's text, with the entries that fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +74,7 @@ fn entry(facts: &Facts, board: &str) -> String {
     if let Some(assignee) = &facts.assignee {
         entry.push_str(&format!("\n   Assignee: @{assignee}"));
     }
-    entry.push_str(&format!("\n   Board: {board}"));
+    entry.push_str(&format!("\n   Board: {}", clean::one_line(board, NAME_CHARS)));
     if let Some(handoff) = &facts.handoff {
         entry.push_str(&format!("\n   {}: \"{handoff}\"", words::handoff_label(facts.kind)));
     }
@@ -79,6 +82,9 @@ fn entry(facts: &Facts, board: &str) -> String {
         if let Some(value) = words::note(facts, name) {
             entry.push_str(&format!("\n   {label}: @{value}"));
         }
+    }
+    if let Some(note) = words::beginning(facts) {
+        entry.push_str(&format!("\n   {note}"));
     }
     entry
 }

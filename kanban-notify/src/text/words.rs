@@ -48,6 +48,12 @@ pub(super) fn handoff_label(kind: Kind) -> &'static str {
     }
 }
 
+/// What is said of an event whose text is too long to be read as a whole.
+pub(super) fn beginning(facts: &Facts) -> Option<String> {
+    let bytes = note(facts, "payload_bytes")?;
+    Some(format!("Only the beginning of its {bytes} bytes was read; the board has them all."))
+}
+
 /// A note by name.
 pub(super) fn note<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     facts.notes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

@@ -94,6 +94,7 @@ fn boards(log: &Log) -> MockBoards {
             task: "t_1".into(),
             kind: Kind::Completed,
             payload: None,
+            payload_cut: None,
             run: None,
             created_at: NOW,
         };

@@ -5,6 +5,8 @@ mod driver;
 #[cfg(test)]
 mod engine;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod outage;

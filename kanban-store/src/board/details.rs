@@ -38,6 +38,9 @@ pub enum FoundTask {
     Several(Vec<String>),
 }
 
+/// Of longer texts so many characters are shown.
+const LONGEST: usize = 1_048_576;
+
 /// So many candidates are named.
 const CANDIDATES: i64 = 6;
 
@@ -118,7 +121,11 @@ fn rows(
             continue;
         }
         let quoted = name.replace('"', "\"\"");
-        let sql = format!("SELECT \"{quoted}\" FROM {table} WHERE {column} = ? ORDER BY rowid");
+        // A text of many megabytes is for nobody to read in one piece.
+        let sql = format!(
+            "SELECT iif(octet_length(\"{quoted}\") > {LONGEST}, substr(\"{quoted}\", 1, {LONGEST}), \
+             \"{quoted}\") FROM {table} WHERE {column} = ? ORDER BY rowid"
+        );
         let cells: Vec<One> = query::<(Any,)>(&sql, &[Bind::Text(value)]).load(connection)?;
         all.resize_with(all.len().max(cells.len()), Fields::new);
         for (fields, cell) in all.iter_mut().zip(cells) {

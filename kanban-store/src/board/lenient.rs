@@ -11,8 +11,11 @@ use super::{
 /// Names and reasons of what cannot be read.
 pub(crate) type Spoilt = Vec<(String, String)>;
 
+/// So much of each part of a key is named in a report.
+const SHOWN_CHARS: usize = 64;
+
 /// SQL type of [`RawEvent`].
-pub(crate) type EventColumns = (Any, Any, Any, Any, Any, Any);
+pub(crate) type EventColumns = (Any, Any, Any, Any, Any, Any, Any);
 /// SQL type of [`RawSubscription`].
 pub(crate) type SubscriptionColumns = (Any, Any, Any, Any, Any, Any, Any, Any, Any, Any);
 /// SQL type of [`RawTask`].
@@ -27,6 +30,7 @@ pub(crate) struct RawEvent {
     run: Cell,
     payload: Cell,
     created_at: Cell,
+    payload_bytes: Cell,
 }
 
 impl RawEvent {
@@ -40,16 +44,31 @@ impl RawEvent {
         self.task.as_text()
     }
 
-    /// The print over everything but the id.
+    /// The length of the payload, when less of it was read.
+    pub(crate) fn cut(&self) -> Option<i64> {
+        let bytes = self.payload_bytes.as_int()?;
+        let read = match &self.payload {
+            Cell::Null => 0,
+            Cell::Text(text) => text.len(),
+            Cell::BrokenText(read) | Cell::Blob(read) => read.len(),
+            Cell::Int(_) | Cell::Real(_) => return None,
+        };
+        (i64::try_from(read).ok()? < bytes).then_some(bytes)
+    }
+
+    /// The print over everything but the id; in the place of a payload that is too long to be read stands
+    /// its length.
     pub(crate) fn print(&self) -> String {
-        print([&self.task, &self.kind, &self.run, &self.created_at, &self.payload])
+        let length = self.cut().map(Cell::Int);
+        let payload = length.as_ref().unwrap_or(&self.payload);
+        print([&self.task, &self.kind, &self.run, &self.created_at, payload])
     }
 
     /// The event; `None`, with a note in `spoilt`, when it cannot be delivered as it is.
     pub(crate) fn read(self, spoilt: &mut Spoilt) -> Option<EventRow> {
         let id = self.id();
         let name = || format!("event {id}");
-        let print = self.print();
+        let payload_cut = self.cut();
         let run = self.run.as_int();
         let created_at = required(&name, "created_at", self.created_at, spoilt, integral)?;
         let task = required(&name, "task_id", self.task, spoilt, Cell::into_text)?;
@@ -57,13 +76,17 @@ impl RawEvent {
         let payload = match self.payload {
             Cell::Null => None,
             Cell::Text(text) => Some(text),
+            // The cut may have gone through a character.
+            Cell::BrokenText(head) if payload_cut.is_some() => {
+                Some(String::from_utf8_lossy(&head).into_owned())
+            }
             other => {
                 let what = other.describe();
                 spoilt.push((name(), format!("payload is {what}: read as none")));
                 None
             }
         };
-        Some(EventRow { id, task, kind, run, payload, created_at, print })
+        Some(EventRow { id, task, kind, run, payload, payload_cut, created_at })
     }
 }
 
@@ -189,6 +212,9 @@ fn loose(cell: Cell) -> Option<String> {
 /// A part of a key as it is named in a report.
 fn shown(cell: &Cell) -> String {
     match cell {
+        Cell::Text(text) if text.chars().nth(SHOWN_CHARS).is_some() => {
+            text.chars().take(SHOWN_CHARS).chain(['\u{2026}']).collect()
+        }
         Cell::Text(text) => text.clone(),
         Cell::Int(value) => value.to_string(),
         other => format!("({})", other.describe()),

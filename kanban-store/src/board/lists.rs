@@ -17,7 +17,7 @@ use crate::error::StoreError;
 pub struct ListedTask {
     /// Its id.
     pub id: String,
-    /// Its title.
+    /// Its title; of a very long one the first 4 096 characters.
     pub title: String,
     /// Its status.
     pub status: String,
@@ -38,8 +38,10 @@ pub struct ListedEvent {
     pub kind: String,
     /// The attempt it belongs to.
     pub run: Option<i64>,
-    /// The payload as it is stored.
+    /// The payload as it is stored; `None` when it is longer than 256 KiB.
     pub payload: Option<String>,
+    /// Its length in bytes, when it is longer.
+    pub payload_cut: Option<i64>,
     /// When it was written, in Unix seconds.
     pub created_at: i64,
 }
@@ -58,10 +60,11 @@ pub struct TaskFilter {
 }
 
 // As Hermes lists them: what is urgent first, then what has waited longest.
-const FILTERED: &str = "SELECT id, title, status, assignee, created_at FROM tasks \
+const FILTERED: &str = "SELECT id, substr(title, 1, 4096), status, assignee, created_at FROM tasks \
      WHERE status = coalesce(?, status) AND coalesce(assignee, '') = coalesce(?, assignee, '') AND \
      (status <> 'archived' OR ?) ORDER BY priority DESC, created_at, id LIMIT ?";
-const TASK: &str = "SELECT id, title, status, assignee, created_at FROM tasks WHERE id = ?";
+const TASK: &str =
+    "SELECT id, substr(title, 1, 4096), status, assignee, created_at FROM tasks WHERE id = ?";
 
 impl Board {
     /// The tasks that a filter names, the most urgent first, then the oldest.
@@ -209,6 +212,7 @@ fn listed(
             kind: event.kind,
             run: event.run,
             payload: event.payload,
+            payload_cut: event.payload_cut,
             created_at: event.created_at,
         })
         .collect();

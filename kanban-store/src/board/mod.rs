@@ -16,6 +16,7 @@ mod lists;
 mod model;
 mod open;
 mod overview;
+mod parts;
 mod pass;
 mod print;
 mod rows;
@@ -45,8 +46,8 @@ pub use file::{FileId, network_file_system};
 pub use kinds::KindCount;
 pub use lists::{ListedEvent, ListedTask, TaskFilter};
 pub use model::{
-    AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, READ_KINDS, RowEdit, RowKey,
-    SubscriptionRow, TOLD_KINDS, TaskRow,
+    AgedQuery, EditOutcome, EventRow, Mark, PartRow, PassQuery, PassRows, READ_KINDS, RowEdit,
+    RowKey, SubscriptionRow, TOLD_KINDS, TaskRow,
 };
 pub use overview::{Column, Overview, RunningTask};
 

@@ -52,9 +52,12 @@ pub struct PassQuery {
     ///
     /// With `after.event` 0 such a pass is a *first sight*: see [`Board::read`](super::Board::read).
     pub sweep_above: Option<i64>,
-    /// At most so many events are looked for, and at most so many new rows; at least 1. With each
-    /// task found come its other events that some row has not settled, beyond this number.
+    /// At most so many events are looked for, and at most so many new rows; at least 1. With the
+    /// tasks found come their other events that some row has not settled, at most 1 024.
     pub limit: usize,
+    /// Tasks with events that did not fit into an earlier pass: above which id they begin, or `None` to
+    /// leave the task out of this pass.
+    pub resume: Vec<(String, Option<i64>)>,
     /// Rows whose present state is wanted besides.
     pub watch: Vec<RowKey>,
     /// Rows that are wanted for their age besides.
@@ -77,8 +80,10 @@ pub struct AgedQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassRows {
     /// Events of [`READ_KINDS`], ascending by id, each once. Of each row in `rows` every one above
-    /// its cursor is here, so that a row can be judged from one pass.
+    /// its cursor is here, so that a row can be judged from one pass; but see `parts`.
     pub events: Vec<EventRow>,
+    /// Tasks of which not all of that is here.
+    pub parts: Vec<PartRow>,
     /// The tasks of those events, where they are still there.
     pub tasks: Vec<TaskRow>,
     /// All rows of those tasks, and new rows; each once, ascending by rowid.
@@ -103,6 +108,19 @@ pub struct PassRows {
     pub replaced: Option<String>,
 }
 
+/// Which events of a task a pass shows, when it does not show all that is unsettled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartRow {
+    /// The task.
+    pub task: String,
+    /// Those above this id, where an earlier pass has shown the others.
+    pub above: Option<i64>,
+    /// Those up to this id: there may be later ones.
+    pub up_to: Option<i64>,
+    /// For each of its rows without a cursor, by rowid, the newest event that is older than the row.
+    pub history: Vec<(i64, i64)>,
+}
+
 /// One row of `task_events`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRow {
@@ -114,12 +132,13 @@ pub struct EventRow {
     pub kind: String,
     /// The attempt it belongs to.
     pub run: Option<i64>,
-    /// The payload as it is stored; `None` for NULL and for what is not text.
+    /// The payload as it is stored, or its first 16 KiB; `None` for NULL, for what is not text, and for
+    /// what is longer than 4 MiB.
     pub payload: Option<String>,
+    /// The length of the payload in bytes, when it is longer than what is here.
+    pub payload_cut: Option<i64>,
     /// When it was written, in Unix seconds.
     pub created_at: i64,
-    /// Lower-case hex of a SHA-256 over task, kind, run, time and payload as they are stored.
-    pub print: String,
 }
 
 /// What of a task is told with its events.
@@ -133,7 +152,7 @@ pub struct TaskRow {
     pub assignee: Option<String>,
     /// Its status.
     pub status: String,
-    /// The first 2 000 characters of its result.
+    /// Its result, or the first 8 KiB of it; so for all texts here.
     pub result: Option<String>,
     /// The session that created it, where the file has the column.
     pub session_id: Option<String>,

@@ -49,9 +49,9 @@ const ORDER: [&str; 8] =
     ["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done"];
 
 const COUNTS: &str = "SELECT status, count(*) FROM tasks GROUP BY status";
-const NEWEST: &str = "SELECT id, title, status, assignee, created_at FROM tasks WHERE status = ? \
+const NEWEST: &str = "SELECT id, substr(title, 1, 4096), status, assignee, created_at FROM tasks WHERE status = ? \
      ORDER BY coalesce(completed_at, started_at, created_at) DESC, id LIMIT ?";
-const RUNNING: &str = "SELECT t.id, t.title, t.assignee, coalesce(r.started_at, t.started_at), \
+const RUNNING: &str = "SELECT t.id, substr(t.title, 1, 4096), t.assignee, coalesce(r.started_at, t.started_at), \
      t.last_heartbeat_at FROM tasks t LEFT JOIN task_runs r ON r.id = t.current_run_id \
      WHERE t.status = 'running' ORDER BY coalesce(r.started_at, t.started_at), t.id LIMIT ?";
 

@@ -9,6 +9,7 @@ use super::{
         EventColumns, RawEvent, RawSubscription, RawTask, Spoilt, SubscriptionColumns, TaskColumns,
     },
     model::{AgedQuery, Mark, PassQuery, PassRows, SubscriptionRow},
+    parts::completed,
     sql::{NEWEST, Texts},
     statement::{Bind, query, scalar},
     tail::{RowMark, new_rows, newest_rowid},
@@ -35,10 +36,12 @@ pub(crate) fn pass(
     seen.more |= fresh.more;
 
     let mut spoilt = Spoilt::new();
-    let found = completed(connection, texts, found, &fresh.rows, seen.next.event)?;
+    let (found, parts) = completed(connection, texts, wanted, found, &fresh.rows, seen.next.event)?;
+    seen.parts = parts;
     seen.events = found.into_iter().filter_map(|raw| raw.read(&mut spoilt)).collect();
     let mut rows = Vec::new();
-    if let Some(list) = json_list(seen.events.iter().map(|event| event.task.as_str())) {
+    let named = seen.events.iter().map(|event| event.task.as_str());
+    if let Some(list) = json_list(named.chain(seen.parts.iter().map(|part| part.task.as_str()))) {
         let tasks: Vec<RawTask> =
             query::<TaskColumns>(&texts.tasks, &[Bind::Text(&list)]).load(connection)?;
         seen.tasks = tasks.into_iter().filter_map(RawTask::read).collect();
@@ -134,9 +137,11 @@ fn events(
     let first_sight = wanted.after.event == 0 && wanted.sweep_above.is_some();
     // On first sight nothing before now is read for its own sake: the sweep alone decides.
     let after = if first_sight { newest } else { wanted.after.event };
+    let apart = wanted.resume.iter().map(|(task, _)| task.as_str());
+    let apart = json_list(apart).unwrap_or_else(|| "[]".to_owned());
     let mut found: Vec<RawEvent> = Vec::new();
     if let Some(above) = wanted.sweep_above {
-        found = sweep(connection, texts, above, after, limit)?;
+        found = sweep(connection, texts, (above, after), &apart, limit)?;
         if cut(&mut found, limit) {
             seen.sweep_from = found.last().map(RawEvent::id);
             seen.more = true;
@@ -147,7 +152,7 @@ fn events(
     if newest > after {
         let mut tail: Vec<RawEvent> = query::<EventColumns>(
             &texts.tail,
-            &[Bind::Int(after), Bind::Int(room.saturating_add(1))],
+            &[Bind::Int(after), Bind::Text(&apart), Bind::Int(room.saturating_add(1))],
         )
         .load(connection)?;
         if cut(&mut tail, room) {
@@ -161,34 +166,10 @@ fn events(
     if next != wanted.after.event {
         seen.next.event = next;
         seen.next.event_print = match found.last() {
-            Some(last) if last.id() == next => Some(last.print()),
+            Some(last) if last.id() == next && last.cut().is_none() => Some(last.print()),
             _ => event(connection, texts, next)?.map(|event| event.print()),
         };
     }
-    Ok(found)
-}
-
-/// The events found, and with each of their tasks, and of the new rows' tasks, all that a row of
-/// it has not settled: whoever judges a row for the first time has to see everything at once.
-///
-/// Above `next` everything of these tasks comes along, so that no row sees an event beyond a gap.
-fn completed(
-    connection: &mut SqliteConnection,
-    texts: &Texts,
-    mut found: Vec<RawEvent>,
-    fresh: &[RawSubscription],
-    next: i64,
-) -> QueryResult<Vec<RawEvent>> {
-    let tasks = found.iter().filter_map(RawEvent::task);
-    let Some(list) = json_list(tasks.chain(fresh.iter().filter_map(RawSubscription::task))) else {
-        return Ok(found);
-    };
-    let more: Vec<RawEvent> =
-        query::<EventColumns>(&texts.unsettled, &[Bind::Int(next), Bind::Text(&list)])
-            .load(connection)?;
-    found.extend(more);
-    found.sort_by_key(RawEvent::id);
-    found.dedup_by_key(|event| event.id());
     Ok(found)
 }
 
@@ -204,10 +185,11 @@ const DENSE: i64 = 64;
 fn sweep(
     connection: &mut SqliteConnection,
     texts: &Texts,
-    above: i64,
-    up_to: i64,
+    (above, up_to): (i64, i64),
+    apart: &str,
     limit: i64,
 ) -> QueryResult<Vec<RawEvent>> {
+    let apart = Bind::Text(apart);
     let more = Bind::Int(limit.saturating_add(1));
     let (low, high) = (Bind::Int(above), Bind::Int(up_to));
     // Both numbers are rough and cost two look-ups; they only choose the side to start from. Rows
@@ -215,14 +197,15 @@ fn sweep(
     // in the later parts of a sweep that was cut.
     let worth = if above > 0 { DENSE } else { 1 };
     if up_to.saturating_sub(above) < newest_rowid(connection)?.saturating_mul(worth) {
-        query::<EventColumns>(&texts.sweep_by_events, &[low, high, more]).load(connection)
+        query::<EventColumns>(&texts.sweep_by_events, &[low, high, apart, more]).load(connection)
     } else {
-        query::<EventColumns>(&texts.sweep_by_rows, &[high, low, high, more]).load(connection)
+        query::<EventColumns>(&texts.sweep_by_rows, &[high, low, high, apart, more])
+            .load(connection)
     }
 }
 
 /// Cuts to `limit`; says whether there was more.
-fn cut(found: &mut Vec<RawEvent>, limit: i64) -> bool {
+pub(super) fn cut(found: &mut Vec<RawEvent>, limit: i64) -> bool {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = found.len() > limit;
     found.truncate(limit);

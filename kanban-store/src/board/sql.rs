@@ -1,5 +1,7 @@
 //! The SQL of a pass, put together once for the columns that a file has.
 
+use std::sync::LazyLock;
+
 use super::{
     Features,
     model::{READ_KINDS, TOLD_KINDS},
@@ -8,7 +10,7 @@ use super::{
 /// All texts that depend on the file's columns.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    /// (after, limit): events of the read kinds above an id.
+    /// (after, JSON list of tasks, limit): events of the read kinds above an id, but of these tasks.
     pub tail: String,
     /// (id): one event.
     pub event: String,
@@ -22,13 +24,18 @@ pub(crate) struct Texts {
     pub events_of_task: String,
     /// The oldest event.
     pub oldest: String,
-    /// (up to, above, up to, limit): events above some row's cursor, found from the rows.
+    /// (up to, above, up to, JSON list of tasks, limit): events above some row's cursor, but of these
+    /// tasks; found from the rows.
     pub sweep_by_rows: String,
-    /// (above, up to, limit): the same, found from the events.
+    /// (above, up to, JSON list of tasks, limit): the same, found from the events.
     pub sweep_by_events: String,
-    /// (id, JSON list of tasks): events of these tasks that some row of theirs has not settled, and
-    /// those above the id.
+    /// (id, JSON list of tasks, limit): the first events of these tasks that some row of theirs has not
+    /// settled, or that are above the id.
     pub unsettled: String,
+    /// (JSON object of ids by task, limit): the first events of each task above its id.
+    pub resumed: String,
+    /// (JSON list of tasks): task and rowid of rows without a cursor, with the newest event that is older.
+    pub history: &'static str,
     /// (JSON list of ids): tasks.
     pub tasks: String,
     /// (JSON list of tasks): all their rows.
@@ -44,63 +51,135 @@ pub(crate) struct Texts {
 }
 
 /// (rowid): the row at that rowid or the next one below.
-pub(crate) const ROW_BELOW: &str = "SELECT rowid, task_id, platform, chat_id, thread_id, \
-     created_at FROM kanban_notify_subs WHERE rowid <= ? ORDER BY rowid DESC LIMIT 1";
+pub(crate) static ROW_BELOW: LazyLock<String> = LazyLock::new(|| {
+    let key = ["task_id", "platform", "chat_id", "thread_id", "created_at"].map(bounded).join(", ");
+    format!(
+        "SELECT rowid, {key} FROM kanban_notify_subs WHERE rowid <= ? ORDER BY rowid DESC LIMIT 1"
+    )
+});
 
 /// The newest event id.
 pub(crate) const NEWEST: &str = "SELECT max(id) FROM task_events";
+
+/// Longest name or key that is read, in bytes; what is longer cannot be served.
+pub(crate) const NAME_BYTES: usize = 4_096;
+/// So much of a payload is read in a pass, in bytes.
+const PAYLOAD_HEAD: usize = 16_384;
+/// The longest payload in a list for people, in bytes.
+const LISTED_PAYLOAD: usize = 262_144;
+/// So much of each text of a card is read in a pass, in bytes.
+const CARD_HEAD: usize = 8_192;
+/// SQLite reads a text as a whole, also for its beginning: of longer ones, in bytes, not even that.
+const READ_MOST: usize = 4_194_304;
+
+/// A column of names; in the place of what is too long stands a blob that is too long.
+fn bounded(column: &str) -> String {
+    if column == "NULL" {
+        return column.to_owned();
+    }
+    let too_long = NAME_BYTES.saturating_add(1);
+    format!("iif(octet_length({column}) > {NAME_BYTES}, zeroblob({too_long}), {column})")
+}
+
+/// The first `bytes` of a column; of a longer text perhaps with a broken last character.
+fn head(column: &str, bytes: usize) -> String {
+    format!(
+        "CASE WHEN octet_length({column}) > {READ_MOST} THEN NULL WHEN octet_length({column}) > \
+         {bytes} AND typeof({column}) = 'text' THEN CAST(substr(CAST({column} AS BLOB), 1, {bytes}) \
+         AS TEXT) WHEN octet_length({column}) > {bytes} THEN NULL ELSE {column} END"
+    )
+}
+
+/// A column whose longer values are NULL.
+fn whole(column: &str, bytes: usize) -> String {
+    format!("iif(octet_length({column}) > {bytes}, NULL, {column})")
+}
 
 impl Texts {
     /// For a file with these columns.
     pub(crate) fn new(features: &Features) -> Self {
         let column = |there: bool, name: &'static str| if there { name } else { "NULL" };
         let kinds = quoted(&READ_KINDS);
-        let columns = format!(
-            "e.id, e.task_id, e.kind, {}, e.payload, e.created_at",
-            column(features.run_id, "e.run_id")
-        );
-        let event = format!("SELECT {columns} FROM task_events e");
+        let run = if features.run_id { bounded("e.run_id") } else { "NULL".to_owned() };
+        let event_with = |payload: &str| {
+            format!(
+                "SELECT e.id, {}, {}, {run}, {payload}, {}, octet_length(e.payload) FROM \
+                 task_events e",
+                bounded("e.task_id"),
+                bounded("e.kind"),
+                bounded("e.created_at"),
+            )
+        };
+        let event = event_with(&head("e.payload", PAYLOAD_HEAD));
+        let listed = event_with(&whole("e.payload", LISTED_PAYLOAD));
+        let single = event_with(&whole("e.payload", READ_MOST));
         let row = format!(
-            "SELECT rowid, task_id, platform, chat_id, thread_id, created_at, last_event_id, {}, \
-             user_id, {} FROM kanban_notify_subs",
-            column(features.notifier_profile, "notifier_profile"),
-            column(features.delivery_mode, "delivery_mode"),
+            "SELECT rowid, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM kanban_notify_subs",
+            bounded("task_id"),
+            bounded("platform"),
+            bounded("chat_id"),
+            bounded("thread_id"),
+            bounded("created_at"),
+            bounded("last_event_id"),
+            bounded(column(features.notifier_profile, "notifier_profile")),
+            bounded("user_id"),
+            bounded(column(features.delivery_mode, "delivery_mode")),
         );
         let task = format!(
-            "SELECT id, title, assignee, status, substr(result, 1, 2000), {}, {} FROM tasks",
-            column(features.session_id, "session_id"),
-            column(features.max_runtime_seconds, "max_runtime_seconds"),
+            "SELECT {}, {}, {}, {}, {}, {}, {} FROM tasks",
+            bounded("id"),
+            head("title", CARD_HEAD),
+            head("assignee", CARD_HEAD),
+            head("status", CARD_HEAD),
+            head("result", CARD_HEAD),
+            bounded(column(features.session_id, "session_id")),
+            bounded(column(features.max_runtime_seconds, "max_runtime_seconds")),
         );
+        let apart = "e.task_id NOT IN (SELECT j.value FROM json_each(?) j)";
         Self {
-            tail: format!("{event} WHERE e.id > ? AND e.kind IN ({kinds}) ORDER BY e.id LIMIT ?"),
-            event: format!("{event} WHERE e.id = ?"),
-            events: format!("{event} WHERE e.id > ? ORDER BY e.id LIMIT ?"),
-            newest: format!("{event} ORDER BY e.id DESC LIMIT ?"),
-            newest_of_task: format!("{event} WHERE e.task_id = ? ORDER BY e.id DESC LIMIT ?"),
+            tail: format!(
+                "{event} WHERE e.id > ? AND e.kind IN ({kinds}) AND {apart} ORDER BY e.id LIMIT ?"
+            ),
+            event: format!("{single} WHERE e.id = ?"),
+            events: format!("{listed} WHERE e.id > ? ORDER BY e.id LIMIT ?"),
+            newest: format!("{listed} ORDER BY e.id DESC LIMIT ?"),
+            newest_of_task: format!("{listed} WHERE e.task_id = ? ORDER BY e.id DESC LIMIT ?"),
             // The unary plus keeps SQLite from walking all events above the id.
             events_of_task: format!(
-                "{event} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ?"
+                "{listed} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ?"
             ),
-            oldest: format!("{event} ORDER BY e.id LIMIT 1"),
+            oldest: format!("{single} ORDER BY e.id LIMIT 1"),
             // CROSS JOIN fixes which table drives: without statistics SQLite always starts from
             // the events, whose number grows for ever. The caller picks the smaller side.
             sweep_by_rows: format!(
                 "{event} WHERE e.id IN (SELECT u.id FROM kanban_notify_subs s CROSS JOIN \
                  task_events u ON u.task_id = s.task_id WHERE s.last_event_id < ? AND \
                  u.id > s.last_event_id AND u.id > ? AND u.id <= ? AND u.kind IN ({kinds})) \
-                 ORDER BY e.id LIMIT ?"
+                 AND {apart} ORDER BY e.id LIMIT ?"
             ),
             sweep_by_events: format!(
                 "{event} WHERE e.id > ? AND e.id <= ? AND e.kind IN ({kinds}) AND EXISTS (SELECT 1 \
                  FROM kanban_notify_subs s WHERE s.task_id = e.task_id AND \
-                 s.last_event_id < e.id) ORDER BY e.id LIMIT ?"
+                 s.last_event_id < e.id) AND {apart} ORDER BY e.id LIMIT ?"
             ),
+            // Ids first: what is cut off has been neither read nor sorted as a whole.
             unsettled: format!(
-                "SELECT {columns} FROM (SELECT j.value AS task, min(?, min(coalesce(\
-                 s.last_event_id, 9223372036854775807))) AS floor FROM json_each(?) j LEFT JOIN \
-                 kanban_notify_subs s ON s.task_id = j.value GROUP BY j.value) t CROSS JOIN \
-                 task_events e ON e.task_id = t.task WHERE e.id > t.floor AND e.kind IN ({kinds})"
+                "{event} WHERE e.id IN (SELECT u.id FROM (SELECT j.value AS task, min(?, \
+                 min(coalesce(s.last_event_id, 9223372036854775807))) AS floor FROM json_each(?) j \
+                 LEFT JOIN kanban_notify_subs s ON s.task_id = j.value GROUP BY j.value) t CROSS \
+                 JOIN task_events u ON u.task_id = t.task WHERE u.id > t.floor AND u.kind IN \
+                 ({kinds}) ORDER BY u.id LIMIT ?) ORDER BY e.id"
             ),
+            resumed: format!(
+                "{event} WHERE e.id IN (SELECT u.id FROM json_each(?) j CROSS JOIN task_events u ON \
+                 u.task_id = j.key WHERE u.id > j.value AND u.kind IN ({kinds}) ORDER BY u.id \
+                 LIMIT ?) ORDER BY e.id"
+            ),
+            // By the index over time: the newest of a history of any length is one look-up.
+            history: "SELECT s.task_id, s.rowid, (SELECT e.id FROM task_events e WHERE e.task_id = \
+                 s.task_id AND e.created_at < s.created_at ORDER BY e.created_at DESC, e.id DESC \
+                 LIMIT 1) FROM json_each(?) j CROSS JOIN kanban_notify_subs s ON s.task_id = j.value \
+                 WHERE s.last_event_id = 0",
             tasks: format!("{task} WHERE id IN (SELECT value FROM json_each(?))"),
             rows_of_tasks: format!(
                 "{row} WHERE task_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"

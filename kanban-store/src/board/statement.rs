@@ -9,6 +9,7 @@ use diesel::{
     sqlite::{Sqlite, SqliteConnection, SqliteType, SqliteValue},
 };
 
+use super::sql::NAME_BYTES;
 pub(crate) use crate::statement::{Bind, execute, query};
 
 /// The SQL type of a column that may hold anything.
@@ -37,6 +38,7 @@ impl Cell {
             Self::Real(_) => "a real number",
             Self::Text(_) => "text",
             Self::BrokenText(_) => "text that is not UTF-8",
+            Self::Blob(bytes) if bytes.len() > NAME_BYTES => "too long",
             Self::Blob(_) => "a blob",
         }
     }

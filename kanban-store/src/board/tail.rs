@@ -133,7 +133,8 @@ struct Identity {
 
 fn row_below(connection: &mut SqliteConnection, rowid: i64) -> QueryResult<Option<Anchor>> {
     let rows: Vec<Identity> =
-        query::<(Any, Any, Any, Any, Any, Any)>(ROW_BELOW, &[Bind::Int(rowid)]).load(connection)?;
+        query::<(Any, Any, Any, Any, Any, Any)>(&ROW_BELOW, &[Bind::Int(rowid)])
+            .load(connection)?;
     Ok(rows.first().and_then(|row| {
         let whole = print([&row.task, &row.platform, &row.chat, &row.thread, &row.created_at]);
         Some(Anchor {

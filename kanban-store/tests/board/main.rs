@@ -6,10 +6,12 @@
     reason = "tests stop at the first surprise, and make broken files on purpose"
 )]
 
+mod bounds;
 mod details;
 mod discovery;
 mod edits;
 mod guard;
+mod hostile;
 #[cfg(feature = "write")]
 mod look_alikes;
 mod opening;

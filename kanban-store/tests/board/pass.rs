@@ -19,7 +19,6 @@ fn the_tail_reads_the_kinds_that_matter_and_steps_over_the_rest() {
     assert_eq!(chats(&pass), ["a", "b"]);
     assert_eq!(pass.next.event, beat);
     assert_eq!(pass.newest, beat);
-    assert_eq!(pass.events[0].print.len(), 64);
     assert!(!pass.more && pass.spoilt.is_empty() && pass.replaced.is_none());
 
     let again = board.read(&tail(&pass.next)).unwrap();
@@ -219,14 +218,14 @@ fn watched_keys_and_owners_are_read_as_they_are() {
 }
 
 #[test]
-fn long_results_are_cut_by_characters() {
+fn of_long_results_the_beginning_is_read() {
     let mut test = TestBoard::new();
     test.task("t_1");
-    test.run(&format!("UPDATE tasks SET result = '{}'", "ü".repeat(3000)));
+    test.run(&format!("UPDATE tasks SET result = '{}'", "ü".repeat(30_000)));
     test.event("t_1", "completed");
     let mut board = test.open();
     let pass = board.read(&tail(&Mark::default())).unwrap();
-    assert_eq!(pass.tasks[0].result.as_ref().unwrap().chars().count(), 2000);
+    assert_eq!(pass.tasks[0].result.as_deref(), Some("ü".repeat(4_096).as_str()));
 }
 
 #[test]

@@ -23,6 +23,9 @@ mod claims;
 mod domain;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]
+mod hostile;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
 mod instances;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]

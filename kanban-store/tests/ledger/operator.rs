@@ -3,7 +3,7 @@
 use diesel::connection::SimpleConnection as _;
 use kanban_store::ledger::{
     Ledger, Operator, backlog,
-    claims::{self, Intended},
+    claims::{self, Intended, TallyRow},
     cursor,
     operator::{Adoption, ReplayFilter, SubscriptionFilter},
     plan,
@@ -186,9 +186,9 @@ fn each_attempt_that_delivered_nothing_is_kept_and_a_delivery_writes_none() {
     let (_folder, mut ledger) = ledger();
     let ids = fill(&mut ledger, vec![ping("t_1", 1), ping("t_1", 2)]);
     let conn = ledger.connection();
-    let fails = |conn: &mut diesel::SqliteConnection, detail: &str| {
-        let Intended::Won(claim) = claims::intend(conn, "me", &intent(&ids[..1], "x")).unwrap()
-        else {
+    let fails = |conn: &mut diesel::SqliteConnection, detail: &str, tally| {
+        let intent = claims::IntentRow { tallies: vec![tally], ..intent(&ids[..1], "x") };
+        let Intended::Won(claim) = claims::intend(conn, "me", &intent).unwrap() else {
             panic!("free")
         };
         let mut failed = support::outcome(claim, &ids[..1], "retrying");
@@ -197,8 +197,8 @@ fn each_attempt_that_delivered_nothing_is_kept_and_a_delivery_writes_none() {
         claims::settle_all(conn, "me", &[failed]).unwrap();
         claim
     };
-    let first = fails(conn, "the first");
-    let second = fails(conn, "the second");
+    let first = fails(conn, "the first", TallyRow::default());
+    let second = fails(conn, "the second", TallyRow::default());
     end(conn, &ids, DELIVERED);
     let mut operator = Operator::over(ledger);
     let shown = operator.dead_show(ids[0]).unwrap().unwrap();
@@ -224,8 +224,10 @@ fn each_attempt_that_delivered_nothing_is_kept_and_a_delivery_writes_none() {
     assert_eq!((last.claim, last.verdict.as_str()), (delivered.id, DELIVERED));
 
     let mut other = reopen(&operator);
+    let mut tally = TallyRow { epoch: 1, replay: 1, repeat: 1, ..TallyRow::default() };
     for number in 0..40 {
-        fails(other.connection(), &number.to_string());
+        fails(other.connection(), &number.to_string(), tally);
+        tally = TallyRow::default();
     }
     let kept = operator.dead_show(ids[0]).unwrap().unwrap().attempts;
     assert_eq!((kept.len(), kept[0].detail.as_str(), kept[31].detail.as_str()), (32, "8", "39"));

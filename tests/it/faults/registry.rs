@@ -63,6 +63,13 @@ pub const KNOWN: &[Known] = &[
         ("d9_a_hundred_kills_among_two_that_are_suspended_at_times_double_nothing", "the same with two processes, suspended at random moments too", "-", "what a suspended one holds stays its own; each wake told in exactly one turn"),
         ("d9_a_hundred_kills_among_two_repeat_no_more_than_was_in_flight", "the same with two processes and a receiver without memory", "unknown", "nothing lost; marked repeats only of what was in flight at a kill or cut off"),
     ]},
+    Known { file: "gateway-bin/tests/process/hostile.rs", cites: "", entries: &[
+        ("w9_nothing_that_a_board_holds_reaches_a_terminal_or_passes_for_us", "escape sequences, marks of our own, line breaks and a megabyte in every text of a board", "-", "told as data; every output of every command is tame"),
+        ("report_111_a_text_that_was_cut_is_a_warning_with_sizes_and_without_the_text", "a summary of 5 000 characters", "-", "one warning with the event and the sizes"),
+    ]},
+    Known { file: "gateway-bin/tests/process/memory.rs", cites: "", entries: &[
+        ("b2_a_board_of_any_size_is_served_in_little_memory", "200 000 events of one task, a payload of 100 MB, many of 100 KB", "-", "all told, in less than 96 MiB"),
+    ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),
         ("o3_what_a_vanished_row_is_owed_survives_a_failed_plan", "a row vanishes and the plan fails", "-", "planned from the copy the next time"),

@@ -184,6 +184,7 @@ fn event(id: i64) -> Event {
         task: "t_1".into(),
         kind: Kind::Completed,
         payload: None,
+        payload_cut: None,
         run: None,
         created_at: NOW,
     }

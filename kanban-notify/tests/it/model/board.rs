@@ -1,9 +1,11 @@
 //! A board in memory, with the contract of `ports::Boards`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use kanban_notify::{
     event::{Event, Kind, Task},
     ids::EventId,
-    record::{Pass, PassRequest, Position, RowChange, RowOutcome, Sweep},
+    record::{Part, Pass, PassRequest, Position, RowChange, RowOutcome, Sweep},
     subscription::{Mode, Row, SubKey},
     time::Timestamp,
 };
@@ -18,6 +20,8 @@ pub struct ModelBoard {
     pub newest_rowid: i64,
     /// Keys of rows that are gone; nobody subscribes anew.
     pub gone: Vec<SubKey>,
+    /// At most so many events come along with those looked for; 0 for no bound.
+    pub most: usize,
 }
 
 impl ModelBoard {
@@ -51,6 +55,7 @@ impl ModelBoard {
             task: task.into(),
             kind,
             payload: None,
+            payload_cut: None,
             run: None,
             created_at: Timestamp::from_secs(now.secs()),
         });
@@ -63,6 +68,7 @@ impl ModelBoard {
 
     pub fn read(&self, request: &PassRequest) -> Pass {
         let newest = self.newest();
+        let apart = |task: &str| request.resume.iter().any(|(other, _)| other == task);
         let mut events: Vec<Event> = match request.sweep {
             Sweep::No => {
                 let new_to = |event: &Event, row: &Row| {
@@ -88,6 +94,7 @@ impl ModelBoard {
                 .cloned()
                 .collect(),
         };
+        events.retain(|event| !apart(&event.task));
         let cut = events.len() > request.limit;
         events.truncate(request.limit);
         let last = events.last().map(|event| event.id);
@@ -95,12 +102,14 @@ impl ModelBoard {
             Sweep::No => (cut, None, if cut { last.unwrap_or(newest) } else { newest }),
             Sweep::Above(_) => (false, last.filter(|_| cut), newest),
         };
+        let parts = self.complete(request, &mut events, next);
         let rows = self
             .rows
             .iter()
             .filter(|row| {
                 row.rowid > request.after.rowid
                     || events.iter().any(|event| event.task == row.key.task)
+                    || parts.iter().any(|part| part.task == row.key.task)
             })
             .cloned()
             .collect();
@@ -115,6 +124,7 @@ impl ModelBoard {
                 .map(|event| Task { id: event.task.clone(), title: "t".into(), ..Task::default() })
                 .collect(),
             events,
+            parts,
             rows,
             watched,
             next: Position { event: next, rowid: self.newest_rowid, ..Position::default() },
@@ -124,6 +134,66 @@ impl ModelBoard {
             newest,
             ..Pass::default()
         }
+    }
+
+    /// What else is unsettled of the events' and the new rows' tasks, as far as there is room.
+    fn complete(&self, request: &PassRequest, events: &mut Vec<Event>, next: EventId) -> Vec<Part> {
+        if self.most == 0 {
+            return Vec::new();
+        }
+        let fresh = |task: &str| {
+            self.rows.iter().any(|row| row.rowid > request.after.rowid && row.key.task == task)
+        };
+        let mut whole: BTreeSet<String> = events.iter().map(|event| event.task.clone()).collect();
+        whole.extend(self.rows.iter().map(|row| row.key.task.clone()).filter(|task| fresh(task)));
+        let floor = |task: &str| {
+            let cursors = self.rows.iter().filter(|row| row.key.task == task).map(|row| row.cursor);
+            cursors.min().map_or(next, |cursor| cursor.min(next))
+        };
+        let unsettled =
+            |event: &&Event| whole.contains(&event.task) && event.id > floor(&event.task);
+        let mut shown: Vec<Event> = self.events.iter().filter(unsettled).cloned().collect();
+        let mut parts = Vec::new();
+        let part = |task: &str, above, up_to| Part {
+            task: task.to_owned(),
+            above,
+            up_to,
+            history: self.history(task),
+        };
+        if let Some(up_to) = self.cut(&mut shown) {
+            events.retain(|event| event.id <= up_to);
+            parts.extend(whole.iter().map(|task| part(task, None, Some(up_to))));
+        }
+        let known = request.resume.iter().filter(|(task, _)| !fresh(task));
+        let known: BTreeMap<&str, EventId> =
+            known.filter_map(|(task, above)| Some((task.as_str(), (*above)?))).collect();
+        let further =
+            |event: &&Event| known.get(event.task.as_str()).is_some_and(|above| event.id > *above);
+        let mut resumed: Vec<Event> = self.events.iter().filter(further).cloned().collect();
+        let up_to = self.cut(&mut resumed);
+        parts.extend(known.iter().map(|(task, above)| part(task, Some(*above), up_to)));
+        events.extend(shown);
+        events.extend(resumed);
+        events.sort_by_key(|event| event.id);
+        events.dedup_by_key(|event| event.id);
+        parts
+    }
+
+    fn cut(&self, events: &mut Vec<Event>) -> Option<EventId> {
+        let more = events.len() > self.most;
+        events.truncate(self.most);
+        events.last().filter(|_| more).map(|event| event.id)
+    }
+
+    fn history(&self, task: &str) -> Vec<(i64, EventId)> {
+        let rows = self.rows.iter().filter(|row| row.key.task == task && row.cursor == EventId(0));
+        rows.filter_map(|row| {
+            let older = self.events.iter().filter(|event| {
+                event.task == task && event.created_at.secs() < row.created_at.secs()
+            });
+            Some((row.rowid, older.map(|event| event.id).max()?))
+        })
+        .collect()
     }
 
     pub fn change(&mut self, changes: &[RowChange]) -> Vec<RowOutcome> {

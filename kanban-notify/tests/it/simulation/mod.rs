@@ -56,7 +56,8 @@ impl Sim {
         let mut sim = Self {
             now: Timestamp::from_secs(1_000_000),
             random: seed,
-            board: ModelBoard::default(),
+            // In some worlds passes have little room beside what is new.
+            board: ModelBoard { most: usize::try_from(seed % 5).unwrap(), ..ModelBoard::default() },
             ledger: ModelLedger::default(),
             receiver: Receiver { deduplicates, readable, ..Receiver::default() },
             engine: Self::engine(&policy, deduplicates, readable),
@@ -219,6 +220,7 @@ impl Sim {
                     .events
                     .iter()
                     .map(|event| event.task.clone())
+                    .chain(pass.parts.iter().map(|part| part.task.clone()))
                     .chain(pass.rows.iter().map(|row| row.key.task.clone()))
                     .chain(pass.watched.iter().map(|(key, _)| key.task.clone()))
                     .collect();

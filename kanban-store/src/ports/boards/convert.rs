@@ -5,8 +5,8 @@ use kanban_notify::{
     event::{Event, Kind, Task},
     ids::EventId,
     record::{
-        AGED_ROWS, Aged, AgedRows, EventPrint, Pass, PassRequest, Position, RowChange, RowOutcome,
-        Sweep,
+        AGED_ROWS, Aged, AgedRows, EventPrint, Part, Pass, PassRequest, Position, RowChange,
+        RowOutcome, Sweep,
     },
     subscription::{Mode, Row, SubKey},
     time::Timestamp,
@@ -15,7 +15,7 @@ use kanban_notify::{
 
 use crate::{
     board::{
-        AgedQuery, EditOutcome, EventRow, Mark, PassQuery, PassRows, RowEdit, RowKey,
+        AgedQuery, EditOutcome, EventRow, Mark, PartRow, PassQuery, PassRows, RowEdit, RowKey,
         SubscriptionRow, TaskRow,
     },
     error::StoreError,
@@ -35,6 +35,11 @@ pub(super) fn pass_query(request: PassRequest) -> PassQuery {
             Sweep::Above(id) => Some(id.0),
         },
         limit: request.limit,
+        resume: request
+            .resume
+            .into_iter()
+            .map(|(task, above)| (task, above.map(|above| above.0)))
+            .collect(),
         watch: request.watch.into_iter().map(row_key).collect(),
         aged: request.aged.map(|aged| AgedQuery {
             before: aged.before.secs(),
@@ -47,6 +52,7 @@ pub(super) fn pass_query(request: PassRequest) -> PassQuery {
 pub(super) fn pass(seen: PassRows, aged: Option<Aged>) -> Pass {
     Pass {
         events: seen.events.into_iter().map(event).collect(),
+        parts: seen.parts.into_iter().map(part).collect(),
         tasks: seen.tasks.into_iter().map(task).collect(),
         rows: seen.rows.into_iter().map(row).collect(),
         watched: seen
@@ -127,12 +133,22 @@ pub(super) fn told(error: &dyn std::error::Error) -> Detail {
     Detail::new(&text)
 }
 
+fn part(part: PartRow) -> Part {
+    Part {
+        task: part.task,
+        above: part.above.map(EventId),
+        up_to: part.up_to.map(EventId),
+        history: part.history.into_iter().map(|(rowid, event)| (rowid, EventId(event))).collect(),
+    }
+}
+
 fn event(event: EventRow) -> Event {
     Event {
         id: EventId(event.id),
         kind: Kind::parse(&event.kind),
         task: event.task,
         payload: event.payload,
+        payload_cut: event.payload_cut.and_then(|bytes| u64::try_from(bytes).ok()),
         run: event.run,
         created_at: Timestamp::from_secs(event.created_at),
     }

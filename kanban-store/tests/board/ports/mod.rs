@@ -101,6 +101,7 @@ fn request(after: &Position) -> PassRequest {
         after: after.clone(),
         sweep: Sweep::No,
         limit: 100,
+        resume: Vec::new(),
         watch: Vec::new(),
         aged: None,
     }

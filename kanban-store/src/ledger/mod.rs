@@ -97,18 +97,6 @@ impl Ledger {
         &mut self.conn
     }
 
-    /// Reads the whole file for damage.
-    #[cfg(feature = "notify-ports")]
-    pub(crate) fn examine(&mut self) -> Result<(), StoreError> {
-        match connect::examine(&mut self.conn).map_err(|error| error.of_ledger(&self.path))? {
-            None => Ok(()),
-            Some(value) => Err(StoreError::LedgerDamaged {
-                path: self.path.clone(),
-                source: Box::new(StoreError::LedgerValue { what: "page", value }),
-            }),
-        }
-    }
-
     /// Opens the mark beside it; answers besides whether the ledger is older than its mark.
     #[cfg(feature = "notify-ports")]
     pub(crate) fn mark(&mut self) -> Result<(Mark, bool), StoreError> {
@@ -122,6 +110,21 @@ impl Ledger {
         std::fs::metadata(&self.path).map_err(place::file_error("finding", &self.path))?;
         self.conn = connect::connect(&self.path)?;
         Ok(())
+    }
+}
+
+/// Reads a whole ledger for damage, on a connection of its own.
+#[cfg(feature = "notify-ports")]
+pub(crate) fn examine(path: &Path) -> Result<(), StoreError> {
+    // Connecting would make an empty database in its place.
+    std::fs::metadata(path).map_err(place::file_error("finding", path))?;
+    let mut conn = connect::connect(path)?;
+    match connect::examine(&mut conn).map_err(|error| error.of_ledger(path))? {
+        None => Ok(()),
+        Some(value) => Err(StoreError::LedgerDamaged {
+            path: path.to_owned(),
+            source: Box::new(StoreError::LedgerValue { what: "page", value }),
+        }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ledger behind its ports: one thread, one connection, one transaction for all that waits.
 
 mod convert;
+mod examine;
 mod registrar;
 mod thread;
 
@@ -25,7 +26,10 @@ use kanban_notify::{
     time::Timestamp,
 };
 
-use self::thread::{Desk, Job, Message, Worker};
+use self::{
+    examine::Examination,
+    thread::{Desk, Job, Message, Worker},
+};
 use crate::{
     error::StoreError,
     ledger::{
@@ -55,10 +59,11 @@ struct About {
 impl LedgerPort {
     /// Opens the ledger, registers this process as an instance, and starts the thread.
     ///
-    /// See [`ledger::open`] for what is refused; a damaged file is refused besides.
+    /// See [`ledger::open`] for what is refused; a damaged file is refused besides, or, where it is too
+    /// large to be looked through first, soon [`lost`](Self::lost).
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let mut ledger = ledger::open(path)?;
-        ledger.examine()?;
+        let ledger = ledger::open(path)?;
+        let examination = Examination::of(ledger.path())?;
         let instance = Instance::register(ledger.path())?;
         let about = Arc::new(About {
             path: ledger.path().to_owned(),
@@ -78,6 +83,7 @@ impl LedgerPort {
                 path: about.path.clone(),
                 source,
             })?;
+        examination.go_on(&jobs);
         let (thread, lost) = (Mutex::new(Some(thread)), Mutex::new(Some(lost)));
         Ok(Self { jobs, thread: Arc::new(thread), lost: Arc::new(lost), about })
     }

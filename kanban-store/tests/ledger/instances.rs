@@ -8,11 +8,13 @@ use std::{
     thread,
 };
 
+use diesel::connection::SimpleConnection as _;
 use futures_executor::block_on;
 use kanban_notify::{
     ids::LegId, leg::LegState, message::Destination, ports::Claims as _, record::IntentResult,
 };
 use kanban_store::{
+    StoreError,
     ledger::{Instance, Operator, beside},
     ports::LedgerPort,
 };
@@ -153,4 +155,30 @@ fn a_living_instance_is_not_dead_and_its_file_goes_with_it() {
     drop(one);
     drop(two);
     assert_eq!(instance_files(&path), 0);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the damage is done from outside")]
+fn d10_damage_in_a_large_ledger_is_found_while_it_is_used() {
+    let (_folder, path) = place();
+    drop(open(&path));
+    let mut plain = kanban_store::ledger::open(&path).unwrap();
+    plain
+        .connection()
+        .batch_execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+             INSERT INTO claims (instance, lane, target, channel, chat, thread, key, reference, body,
+                                 legs, state, verdict, detail, intended_at)
+               SELECT 'me', 'x', 'chat', 'x', 'x', '', 'key-' || i, '', printf('%.*c', 3000, 'x'),
+                      1, 'over', '', '', 1 FROM n;
+             PRAGMA wal_checkpoint(TRUNCATE)",
+        )
+        .unwrap();
+    drop(plain);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let page = file.metadata().unwrap().len() / 4_096 / 2 * 4_096;
+    std::os::unix::fs::FileExt::write_all_at(&file, &[7; 4_096], page).unwrap();
+    let port = LedgerPort::open(&path).unwrap();
+    let lost = block_on(port.lost());
+    assert!(matches!(&*lost, StoreError::LedgerDamaged { .. }), "{lost}");
 }

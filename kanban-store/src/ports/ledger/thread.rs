@@ -29,6 +29,8 @@ const BATCH: usize = 64;
 pub(super) enum Message {
     /// Do this.
     Work(Job),
+    /// The file was looked through, and this was found.
+    Damaged(Failure),
     /// End.
     Stop,
 }
@@ -174,6 +176,7 @@ impl Worker {
             while let Some(message) = next.take() {
                 match message {
                     Message::Work(job) => batch.push(job),
+                    Message::Damaged(failure) => self.lose(failure),
                     Message::Stop => stop = true,
                 }
                 if !stop && batch.len() < BATCH {

@@ -36,6 +36,8 @@ pub struct Basis<'a> {
     pub complete_above: Option<i64>,
     /// Where the ledger is an older copy: what was planned before this may have been delivered since.
     pub older: Option<Timestamp>,
+    /// Tasks of which the tail shows nothing, because they are read bit by bit, each from an event on.
+    pub apart: &'a BTreeMap<String, EventId>,
 }
 
 impl Basis<'_> {
@@ -94,7 +96,17 @@ pub fn decide(
         by_task.entry(event.task.as_str()).or_default().push(event);
     }
     let parts: HashMap<&str, &Part> = pass.parts.iter().map(|p| (p.task.as_str(), p)).collect();
-    let shown_of = |task: &str| Shown::new(by_task.get(task), parts.get(task).copied());
+    let mut lowest: HashMap<&str, EventId> = HashMap::new();
+    for row in &pass.rows {
+        let cursor = lowest.entry(row.key.task.as_str()).or_insert(row.cursor);
+        *cursor = row.cursor.min(*cursor);
+    }
+    let shown_of = |task: &str| {
+        // The tail shows a task from the position on; what belongs to it, from the lowest cursor on.
+        let tail = (!basis.apart.contains_key(task)).then_some(basis.board.position.event);
+        let lowest = lowest.get(task).map(|lowest| tail.unwrap_or(*lowest).min(*lowest));
+        Shown::new(by_task.get(task), parts.get(task).copied(), lowest)
+    };
 
     for row in &pass.rows {
         let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);

@@ -40,6 +40,7 @@ impl Fixture {
             now: Timestamp::from_secs(NOW),
             complete_above: None,
             older: self.older,
+            apart: &BTreeMap::new(),
         };
         decide(&basis, pass, copies, open)
     }

@@ -151,6 +151,7 @@ impl Engine {
             now,
             complete_above: (!state.sweeping).then_some(pass.complete_above),
             older: self.older,
+            apart: &state.backlog.tasks,
         };
         let mut decision = plan::decide(&basis, pass, copies, &open);
         self.spoilt(board, pass);

@@ -9,11 +9,19 @@ pub(super) struct Shown<'a> {
     events: &'a [&'a Event],
     /// What is left out, if anything is.
     part: Option<&'a Part>,
+    /// Nothing at or below this one is shown: where the pass was asked to go on, or the lowest cursor of
+    /// the rows that are there.
+    start: Option<EventId>,
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn new(events: Option<&'a Vec<&'a Event>>, part: Option<&'a Part>) -> Self {
-        Self { events: events.map(Vec::as_slice).unwrap_or_default(), part }
+    pub(super) fn new(
+        events: Option<&'a Vec<&'a Event>>,
+        part: Option<&'a Part>,
+        lowest: Option<EventId>,
+    ) -> Self {
+        let start = part.and_then(|part| part.above).or(lowest);
+        Self { events: events.map(Vec::as_slice).unwrap_or_default(), part, start }
     }
 
     pub(super) fn events(&self) -> &'a [&'a Event] {
@@ -42,9 +50,10 @@ impl<'a> Shown<'a> {
         of_row.map(|(_, event)| *event).max().unwrap_or_default()
     }
 
-    /// Whether events may be missing between `floor` and those shown.
+    /// Whether events may be missing between `floor` and those shown. A row that is gone may have had a
+    /// cursor below all that are left.
     pub(super) fn has_gap_above(&self, floor: EventId) -> bool {
-        self.part.and_then(|part| part.above).is_some_and(|above| floor < above)
+        self.start.is_some_and(|start| floor < start)
     }
 
     /// Whether there may be later events.

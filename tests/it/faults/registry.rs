@@ -50,7 +50,7 @@ pub const KNOWN: &[Known] = &[
         ("d10_another_id_or_none_beside_the_ledger_repeats_nothing", "the file with the gateway's id is removed, another gateway's, or garbage", "unknown", "what was in flight is found out all the same; garbage is refused"),
     ]},
     Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
-        ("a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),
+        ("report_86_a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),
         ("a_stop_lets_what_is_in_flight_finish_and_settles_it", "SIGTERM while a turn runs that ends in the grace time", "delivered", "settled, nothing new is begun"),
         ("a_second_signal_ends_it_at_once", "a second SIGTERM while a turn runs", "unknown", "an end at once; found out at the next start"),
         ("an_interrupt_stops_as_a_termination_does_and_either_may_come_second", "SIGINT, and either signal a second time", "unknown", "an end at once; found out at the next start"),

@@ -170,3 +170,11 @@ fn d3_many_events_for_one_session_travel_together() {
     sim.drain();
     assert_eq!(sim.receiver.effects.len(), 1, "{:?}", sim.receiver.effects);
 }
+
+/// A task of which a part was read; its rows are shown anew after a stamp failed, and the one whose cursor
+/// was lowest is gone.
+#[test]
+fn o3_a_row_that_vanishes_while_its_task_is_read_bit_by_bit_loses_nothing() {
+    let actions = [0, 0, 3, 7, 2, 0, 0, 7, 7, 7, 2, 0, 2, 3, 4, 7, 0, 6, 3, 3, 7];
+    assert_all_planned(&play(17_995_979_636_260_845_292, &actions, false, true));
+}

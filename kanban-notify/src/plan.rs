@@ -3,7 +3,7 @@
 mod shown;
 mod watched;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use shown::Shown;
 
@@ -108,15 +108,16 @@ pub fn decide(
         Shown::new(by_task.get(task), parts.get(task).copied(), lowest)
     };
 
+    let copy_of: HashMap<_, _> = copies.iter().map(|c| ((&c.key, c.created_at), c)).collect();
+    let rows: HashSet<_> = pass.rows.iter().map(|row| (&row.key, row.created_at)).collect();
     for row in &pass.rows {
-        let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
+        let copy = copy_of.get(&(&row.key, row.created_at)).copied();
         let task = tasks.get(row.key.task.as_str()).copied();
         decide_row(basis, row, copy, shown_of(&row.key.task), task, &mut decision);
     }
     // Copies whose row is not there any more (law O3): the tail has seen their tasks' events just now.
     for copy in copies {
-        let present =
-            pass.rows.iter().any(|r| r.key == copy.key && r.created_at == copy.created_at);
+        let present = rows.contains(&(&copy.key, copy.created_at));
         let shown = shown_of(&copy.key.task);
         let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
         if !present && on_board && !shown.is_nothing() {

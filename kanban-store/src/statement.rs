@@ -22,6 +22,13 @@ pub(crate) enum Bind<'a> {
     IntOrNull(Option<i64>),
 }
 
+/// SQL text that never changes: its type tells the connection which prepared statement it is, without a
+/// look at the text.
+#[cfg(feature = "ledger")]
+pub(crate) trait Fixed: 'static {
+    const SQL: &'static str;
+}
+
 /// SQL text with its values; `Row` is the SQL type of its rows. Each `?` is a parameter.
 #[derive(Debug)]
 pub(crate) struct Statement<'a, Row> {
@@ -36,6 +43,7 @@ pub(crate) fn query<'a, Row>(sql: &'a str, binds: &[Bind<'a>]) -> Statement<'a, 
 }
 
 /// Runs SQL text that answers with a number of changed rows.
+#[cfg(feature = "board")]
 pub(crate) fn execute(
     connection: &mut SqliteConnection,
     sql: &str,
@@ -73,3 +81,46 @@ impl<Row> Query for Statement<'_, Row> {
 }
 
 impl<Row> RunQueryDsl<SqliteConnection> for Statement<'_, Row> {}
+
+/// A [`Fixed`] text with its values.
+#[cfg(feature = "ledger")]
+#[derive(Debug)]
+pub(crate) struct FixedStatement<'a, F, Row> {
+    fixed: PhantomData<F>,
+    statement: Statement<'a, Row>,
+}
+
+/// Runs fixed text that answers with a number of changed rows.
+#[cfg(feature = "ledger")]
+pub(crate) fn run<F: Fixed>(
+    connection: &mut SqliteConnection,
+    binds: &[Bind<'_>],
+) -> QueryResult<usize> {
+    fixed::<F, ()>(binds).execute(connection)
+}
+
+/// Fixed text that answers with rows of the SQL type `Row`.
+#[cfg(feature = "ledger")]
+pub(crate) fn fixed<'a, F: Fixed, Row>(binds: &[Bind<'a>]) -> FixedStatement<'a, F, Row> {
+    FixedStatement { fixed: PhantomData, statement: query(F::SQL, binds) }
+}
+
+#[cfg(feature = "ledger")]
+impl<F, Row> QueryFragment<Sqlite> for FixedStatement<'_, F, Row> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.statement.walk_ast(out)
+    }
+}
+
+#[cfg(feature = "ledger")]
+impl<F: Fixed, Row> QueryId for FixedStatement<'_, F, Row> {
+    type QueryId = F;
+}
+
+#[cfg(feature = "ledger")]
+impl<F, Row> Query for FixedStatement<'_, F, Row> {
+    type SqlType = Row;
+}
+
+#[cfg(feature = "ledger")]
+impl<F, Row> RunQueryDsl<SqliteConnection> for FixedStatement<'_, F, Row> {}

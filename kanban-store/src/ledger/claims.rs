@@ -13,7 +13,7 @@ use super::{
     schema::{aliases, claims, lanes, legs, pauses},
     states,
 };
-use crate::statement::{Bind, execute, query};
+use crate::statement::{Bind, Fixed, fixed, run};
 
 /// A claim to be recorded before it is sent.
 #[derive(Clone, Debug)]
@@ -193,7 +193,7 @@ pub fn settle(
         Bind::IntOrNull(settlement.over.then_some(settlement.at)),
         Bind::Int(settlement.claim),
     ];
-    execute(conn, SETTLE_CLAIM, &binds)?;
+    run::<SettleClaim>(conn, &binds)?;
     if let Some((raw, resolved)) = &settlement.alias {
         learn(conn, &channel, raw, resolved, settlement.at)?;
     }
@@ -265,24 +265,36 @@ fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> Qu
         .execute(conn)?;
     for leg in &intent.legs {
         let (claim, at, leg) = (Bind::Int(id), Bind::Int(intent.at), Bind::Int(*leg));
-        execute(conn, CLAIM_LEG, &[claim, at, at, at, leg])?;
+        run::<ClaimLeg>(conn, &[claim, at, at, at, leg])?;
     }
     Ok(id)
 }
 
 /// (claim, now, now, now, leg)
-const CLAIM_LEG: &str = "UPDATE legs SET state = 'intended', claim_id = ?, \
+struct ClaimLeg;
+
+impl Fixed for ClaimLeg {
+    const SQL: &'static str = "UPDATE legs SET state = 'intended', claim_id = ?, \
      first_attempt_at = coalesce(first_attempt_at, ?), last_attempt_at = ?, updated_at = ? \
      WHERE id = ?";
+}
 
 /// (state, failures, failed turns, epoch, alone, repeat, replay, due, reason, verdict, now, leg, claim)
-const SETTLE_LEG: &str = "UPDATE legs SET state = ?, failures = ?, failed_turns = ?, epoch = ?, \
+struct SettleLeg;
+
+impl Fixed for SettleLeg {
+    const SQL: &'static str = "UPDATE legs SET state = ?, failures = ?, failed_turns = ?, epoch = ?, \
      alone = ?, repeat = ?, replay = ?, due_at = ?, reason = ?, verdict = ?, updated_at = ? \
      WHERE id = ? AND claim_id = ? AND state IN ('intended', 'unknown') RETURNING subscription_id";
+}
 
 /// (state, verdict, detail, when it was over, claim)
-const SETTLE_CLAIM: &str =
-    "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? WHERE id = ?";
+struct SettleClaim;
+
+impl Fixed for SettleClaim {
+    const SQL: &'static str =
+        "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? WHERE id = ?";
+}
 
 fn settle_leg(
     conn: &mut SqliteConnection,
@@ -309,7 +321,7 @@ fn settle_leg(
         Bind::Int(outcome.leg),
         Bind::Int(settlement.claim),
     ];
-    let copies: Vec<i64> = query::<sql_types::BigInt>(SETTLE_LEG, &binds).load(conn)?;
+    let copies: Vec<i64> = fixed::<SettleLeg, sql_types::BigInt>(&binds).load(conn)?;
     let copy_id = copies.into_iter().next();
     if let Some(id) = copy_id
         && states::is_unsent(&outcome.state)

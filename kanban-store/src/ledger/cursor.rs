@@ -8,7 +8,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
-use crate::statement::{Bind, execute};
+use crate::statement::{Bind, Fixed, run};
 
 /// A cursor that may be raised on its board to the copy's `settled`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,11 @@ pub fn settled(row: &SubscriptionRow, lowest: Option<i64>, judged: Option<i64>) 
 }
 
 /// (settled, now, copy)
-const SETTLE: &str = "UPDATE subscriptions SET settled = ?, updated_at = ? WHERE id = ?";
+struct Settle;
+
+impl Fixed for Settle {
+    const SQL: &'static str = "UPDATE subscriptions SET settled = ?, updated_at = ? WHERE id = ?";
+}
 
 /// Brings a copy's `settled` up to date with its legs; answers the copy, and its raise if there is one.
 pub fn refresh(
@@ -52,7 +56,7 @@ pub fn refresh(
     };
     let settled = settled(&row, lowest, judged);
     if settled != row.settled {
-        execute(conn, SETTLE, &[Bind::Int(settled), Bind::Int(now), Bind::Int(row.id)])?;
+        run::<Settle>(conn, &[settled, now, row.id].map(Bind::Int))?;
         row.settled = settled;
     }
     let raise = raise_of(conn, &row)?;

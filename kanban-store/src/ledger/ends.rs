@@ -8,7 +8,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
-use crate::statement::{Bind, execute};
+use crate::statement::{Bind, Fixed, run};
 
 /// Ends the unsent legs of a copy, except those that stay owed; answers how many.
 pub fn cancel_unsent(
@@ -43,12 +43,15 @@ pub fn vanished(conn: &mut SqliteConnection, copy: i64, now: i64) -> QueryResult
 /// Notes that a board's cursor was raised.
 pub fn note_raised(conn: &mut SqliteConnection, copy: i64, to: i64, now: i64) -> QueryResult<()> {
     let binds = [to, now, copy, to].map(Bind::Int);
-    execute(conn, NOTE_RAISED, &binds).map(drop)
+    run::<NoteRaised>(conn, &binds).map(drop)
 }
 
 /// (cursor, now, copy, cursor)
-const NOTE_RAISED: &str =
-    "UPDATE subscriptions SET board_cursor = ?, updated_at = ? WHERE id = ? AND board_cursor < ?";
+struct NoteRaised;
+
+impl Fixed for NoteRaised {
+    const SQL: &'static str = "UPDATE subscriptions SET board_cursor = ?, updated_at = ? WHERE id = ? AND board_cursor < ?";
+}
 
 /// Why nothing more may be sent for a copy, if so (laws S2, O3).
 pub fn reason(

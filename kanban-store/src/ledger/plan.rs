@@ -12,7 +12,7 @@ use super::{
     schema::{events, legs, subscriptions},
     states,
 };
-use crate::statement::{Bind, execute};
+use crate::statement::{Bind, Fixed, run};
 
 /// The key of a copy within its board's incarnation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -279,8 +279,12 @@ fn insert(
 }
 
 /// (adopted, previous owner, profile, mode, seen, cursor, archived event, life, now, copy)
-const UPDATE: &str = "UPDATE subscriptions SET adopted = ?, previous_owner = ?, profile = ?, mode = ?, \
+struct Update;
+
+impl Fixed for Update {
+    const SQL: &'static str = "UPDATE subscriptions SET adopted = ?, previous_owner = ?, profile = ?, mode = ?, \
      seen = ?, board_cursor = ?, archived_event = ?, life = ?, updated_at = ? WHERE id = ?";
+}
 
 /// Marks only rise, the previous owner is kept, and a written row is not written again unchanged.
 fn update(
@@ -318,7 +322,7 @@ fn update(
         Bind::Int(after.updated_at),
         Bind::Int(after.id),
     ];
-    execute(conn, UPDATE, &binds)?;
+    run::<Update>(conn, &binds)?;
     Ok(after)
 }
 

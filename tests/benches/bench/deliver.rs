@@ -26,6 +26,7 @@ fn fast(scene: &mut Scene) {
 pub fn wakes(sizes: &Sizes) -> Vec<Figure> {
     let count = sizes.pick(20_000, 3_000);
     let (mut ours, mut plain, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut micros = Vec::new();
     for _ in 0..sizes.rounds {
         let mut scene = Scene::new(1);
         fast(&mut scene);
@@ -42,13 +43,14 @@ pub fn wakes(sizes: &Sizes) -> Vec<Figure> {
         let gateway = scene.start_warm();
         scene.wait_caught_up(0);
         scene.sink.take();
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), gateway.cpu());
         scene.complete(0, 2, count + 1);
         scene.sink.wait_for(count, LONG);
         let rate = per_second(count, began.elapsed());
         let last = Instant::now();
         scene.wait_caught_up(0);
         assert!(last.elapsed() < Duration::from_secs(5), "cursors follow: {:?}", last.elapsed());
+        micros.push((gateway.cpu() - before).as_secs_f64() * 1e6 / count_of(count));
         gateway.stop();
         let ceiling = ceiling::requests_a_second(scene.sink.addr(), CONCURRENCY, count);
         ours.push(rate);
@@ -57,6 +59,7 @@ pub fn wakes(sizes: &Sizes) -> Vec<Figure> {
     }
     let mut figures = vec![
         Figure::new("wakes to distinct sessions", median(&ours), "/s"),
+        Figure::new("processor time for each, cursor included", median(&micros), "µs"),
         Figure::new("plain hyper loop, same receiver", median(&plain), "/s"),
         Figure::new("wakes, of the plain loop", median(&ratios), "%").at_least(25.0),
     ];

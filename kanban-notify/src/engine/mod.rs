@@ -291,6 +291,7 @@ impl Engine {
             self.try_lane(lane, now);
         }
         self.fill_places(now);
+        self.go_on_with_sweeps();
         self.tell_timer();
         std::mem::take(&mut self.out)
     }

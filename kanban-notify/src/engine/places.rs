@@ -9,6 +9,9 @@ use crate::{
     time::Timestamp,
 };
 
+/// So many in line are enough for a while.
+const FLOOD: usize = 1_024;
+
 /// Who waits for a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Waiter {
@@ -42,6 +45,10 @@ impl Line {
         }
         self.turns.insert(waiter.clone(), turn);
         self.order.insert((turn, waiter));
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
     }
 
     fn first(&self) -> Option<Turn> {
@@ -149,6 +156,13 @@ impl Engine {
         if let Some(channel) = self.channels.get_mut(name) {
             channel.in_flight = channel.in_flight.saturating_sub(1);
         }
+    }
+
+    /// Whether so many wait on each channel that goes that nobody would get anything sooner if more were
+    /// read.
+    pub(super) fn is_flooded(&self) -> bool {
+        let mut open = self.channels.values().filter(|channel| channel.pause.is_none()).peekable();
+        open.peek().is_some() && open.all(|channel| channel.line.len() >= FLOOD)
     }
 
     fn places_taken(&self) -> usize {

@@ -64,6 +64,26 @@ impl Engine {
         }
     }
 
+    /// Lets sweeps go on of which the rest was left on the board: what cannot be delivered yet is in nobody's
+    /// way there.
+    pub(super) fn go_on_with_sweeps(&mut self) {
+        let stalled = |(id, state): (&BoardId, &BoardState)| Some((*id, state.stalled?));
+        let stalled: Vec<_> = self.boards.iter().filter_map(stalled).collect();
+        if stalled.is_empty() || self.is_flooded() {
+            return;
+        }
+        for (board, above) in stalled {
+            if let Some(state) = self.boards.get_mut(&board) {
+                state.stalled = None;
+                // One that begins anew, from further down, is as good.
+                if state.sweep == Sweep::No {
+                    state.sweep = Sweep::Above(above);
+                }
+                self.read(board);
+            }
+        }
+    }
+
     /// The rows with something open whose present state a read shall show (laws D10, O3, S2).
     ///
     /// At first all of them; then a sweep's share, each in its turn; a tail only where they are few, so
@@ -127,10 +147,8 @@ impl Engine {
             state.usable = false;
             return;
         }
-        if let Some(above) = pass.sweep_from {
-            state.sweep = Sweep::Above(above);
-            state.again = true;
-        }
+        // Goes on below, once it is known whether there is need of more.
+        state.stalled = pass.sweep_from.or(state.stalled.filter(|_| !state.sweeping));
         state.again |= pass.more;
         // Only a sweep watches; a tail must cost what is new, not what is open.
         let tracks = if pass.watched.is_empty() { None } else { Some(&self.tracks) };

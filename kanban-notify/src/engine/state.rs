@@ -144,6 +144,8 @@ pub(super) struct BoardState {
     pub(super) sweep: Sweep,
     /// The read under way is a sweep.
     pub(super) sweeping: bool,
+    /// A sweep goes on above this event once there is need of more to deliver.
+    pub(super) stalled: Option<EventId>,
     pub(super) commits_seen: bool,
     /// The last commit of somebody, for the settler's pace.
     pub(super) last_change: Timestamp,
@@ -187,6 +189,7 @@ impl BoardState {
             again: false,
             sweep: Sweep::Above(EventId(0)),
             sweeping: false,
+            stalled: None,
             commits_seen: true,
             last_change: Timestamp::default(),
             pending: None,
@@ -213,6 +216,7 @@ impl BoardState {
         !self.usable
             || !(self.busy
                 || self.again
+                || self.stalled.is_some()
                 || self.deferred
                 // A failed read is tried again a few times before nobody waits for it any more.
                 || (1..=3).contains(&self.read_failures)

@@ -1,7 +1,7 @@
 //! Who gets a place among the requests in flight, and when (laws D4, D6).
 
 use kanban_notify::{
-    record::Work,
+    record::{Sweep, Work},
     verdict::{Detail, Receipt},
 };
 
@@ -75,4 +75,30 @@ fn d6_a_claim_that_is_found_out_about_needs_a_place_too() {
     assert!(again(&mut bench).is_none(), "the place is taken");
     bench.sent(2, delivered());
     assert!(again(&mut bench).is_some());
+}
+
+/// A backlog that nobody has seen stays on the board until there is need of it; what is new is read on.
+#[test]
+fn f2_a_sweep_goes_on_as_fast_as_is_delivered() {
+    let many = (1..=1_100).map(|id| owed(id, key("api_server", &format!("s{id}")), &[5])).collect();
+    let mut bench = Bench::new(Policy::default(), world(false, true), work(many));
+    bench.pass(Pass { sweep_from: Some(EventId(7)), ..Pass::default() }, &[]);
+    assert!(bench.read().is_none(), "1 100 are enough");
+    bench.commit();
+    let tail = bench.pass(Pass::default(), &[]);
+    assert_eq!(tail.sweep, Sweep::No);
+    assert!(!bench.engine.is_idle(bench.now));
+
+    let mut count = 0;
+    let next = loop {
+        count += 1;
+        assert!(count < 200, "it never goes on");
+        bench.intended(count);
+        bench.sent(count, delivered());
+        if let Some((_, request)) = bench.read() {
+            break request;
+        }
+    };
+    assert!(count > 50, "{count}");
+    assert_eq!(next.sweep, Sweep::Above(EventId(7)));
 }

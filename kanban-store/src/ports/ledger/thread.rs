@@ -317,10 +317,16 @@ fn savepoint<T>(
 ) -> Result<T, StoreError> {
     let Desk { conn, instance, seen, taken, older, claim, ledger, lost } = desk;
     let older = *older;
+    let (claim_before, taken_before) = (**claim, taken.len());
     let outcome = conn.transaction(|conn| {
         let mut desk = Desk { conn, instance, seen, taken, older, claim, ledger, lost };
         work(&mut desk).map_err(Undo::Work)
     });
+    if outcome.is_err() {
+        // What is undone leaves nothing beside the ledger either.
+        **claim = claim_before;
+        taken.truncate(taken_before);
+    }
     outcome.map_err(|undo| match undo {
         Undo::Work(error) => error,
         Undo::Query(error) => during("saving")(error),

@@ -1,10 +1,12 @@
 //! What a pass decides: whose each row is, which legs its events need, and what ends unsent. Pure.
 
+mod known;
 mod shown;
 mod watched;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use known::Known;
 use shown::Shown;
 
 use crate::{
@@ -65,6 +67,8 @@ pub struct Decision {
     pub behind: BTreeMap<String, EventId>,
     /// Events whose texts are longer than what is told of them, with their tasks.
     pub cuts: BTreeMap<EventId, (String, Kind, Cut)>,
+    /// The rows that the plan names.
+    named: HashMap<SubKey, Vec<Timestamp>>,
 }
 
 /// Decides about a pass. `copies` are the ledger's copies for the pass's tasks, `open` the open legs of
@@ -90,7 +94,9 @@ pub fn decide(
         needs_sweep: false,
         behind: BTreeMap::new(),
         cuts: BTreeMap::new(),
+        named: HashMap::new(),
     };
+    let known = Known::new(copies, open);
     let mut by_task: HashMap<&str, Vec<&Event>> = HashMap::new();
     for event in &pass.events {
         by_task.entry(event.task.as_str()).or_default().push(event);
@@ -108,14 +114,13 @@ pub fn decide(
         Shown::new(by_task.get(task), parts.get(task).copied(), lowest)
     };
 
-    let copy_of: HashMap<_, _> = copies.iter().map(|c| ((&c.key, c.created_at), c)).collect();
-    let rows: HashSet<_> = pass.rows.iter().map(|row| (&row.key, row.created_at)).collect();
     for row in &pass.rows {
-        let copy = copy_of.get(&(&row.key, row.created_at)).copied();
+        let copy = known.copy(&row.key, row.created_at);
         let task = tasks.get(row.key.task.as_str()).copied();
         decide_row(basis, row, copy, shown_of(&row.key.task), task, &mut decision);
     }
     // Copies whose row is not there any more (law O3): the tail has seen their tasks' events just now.
+    let rows: HashSet<_> = pass.rows.iter().map(|row| (&row.key, row.created_at)).collect();
     for copy in copies {
         let present = rows.contains(&(&copy.key, copy.created_at));
         let shown = shown_of(&copy.key.task);
@@ -125,7 +130,7 @@ pub fn decide(
         }
     }
     for (key, row) in &pass.watched {
-        decide_watched(basis, key, row.as_ref(), copies, open, &mut decision);
+        decide_watched(basis, key, row.as_ref(), &known, &mut decision);
     }
     decision
 }
@@ -222,6 +227,7 @@ fn push_row(
     (baseline, seen): (EventId, EventId),
     (legs, archived): (Vec<NewLeg>, Option<EventId>),
 ) {
+    decision.named.entry(row.key.clone()).or_default().push(row.created_at);
     decision.plan.subscriptions.push(SubscriptionPlan {
         key: row.key.clone(),
         created_at: row.created_at,
@@ -352,16 +358,15 @@ fn decide_watched(
     basis: &Basis<'_>,
     key: &SubKey,
     row: Option<&Row>,
-    copies: &[Subscription],
-    open: &[(SubKey, &Leg)],
+    known: &Known<'_>,
     decision: &mut Decision,
 ) {
-    watched::note_unseen(basis, key, row, copies, decision);
+    watched::note_unseen(basis, key, row, known, decision);
     if let Some(row) = row {
-        watched::decide_server(basis, row, copies, decision);
+        watched::decide_server(basis, row, known, decision);
     }
-    for (_, leg) in open.iter().filter(|(k, leg)| k == key && leg.state.is_claimable()) {
-        let Some(copy) = copies.iter().find(|copy| copy.id == leg.subscription) else {
+    for leg in known.open(key).iter().filter(|leg| leg.state.is_claimable()) {
+        let Some(copy) = known.copies(key).iter().find(|copy| copy.id == leg.subscription) else {
             continue;
         };
         let rescued = copy.adopted.is_some() && key.is_api_server();

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Engine,
-    state::{BEHIND_RETRY, TASK_LEGS, Timer},
+    state::{BEHIND_RETRY, Sub, TASK_LEGS, Timer},
 };
 use crate::{
-    ids::{BoardId, EventId},
+    ids::{BoardId, EventId, SubscriptionId},
     record::{Pass, Position},
     time::Timestamp,
 };
@@ -18,6 +18,8 @@ use crate::{
 pub(super) struct Backlog {
     /// Their tasks, and above which event they begin.
     pub(super) tasks: BTreeMap<String, EventId>,
+    /// Those of which some subscription has heard all that was read.
+    pub(super) heard: BTreeSet<String>,
     /// Where the ledger is to go on reading after a restart.
     pub(super) held: Option<Position>,
 }
@@ -53,10 +55,12 @@ impl Engine {
         let backlog = &mut state.backlog;
         for part in &pass.parts {
             backlog.tasks.remove(&part.task);
+            backlog.heard.remove(&part.task);
         }
         backlog.tasks.extend(behind);
         let Some(lowest) = backlog.tasks.values().min() else {
             backlog.held = None;
+            backlog.heard.clear();
             return;
         };
         // Rows may vanish that were offered to us, and nothing but the tail would find their events again
@@ -77,10 +81,22 @@ impl Engine {
         }
     }
 
-    /// The tasks behind of which every subscription with something open has much open.
+    /// A subscription has nothing open any more: it does not wait for others of its task that are slower
+    /// (law D4).
+    pub(super) fn has_heard(&mut self, sub: SubscriptionId) {
+        let Some(Sub { board, subscription, .. }) = self.subs.get(&sub) else { return };
+        let Some(state) = self.boards.get_mut(board) else { return };
+        let task = &subscription.key.task;
+        if state.backlog.tasks.contains_key(task) {
+            state.backlog.heard.insert(task.clone());
+        }
+    }
+
+    /// The tasks behind of which every subscription with something open has much open, and none has heard
+    /// all.
     fn full(&self, board: BoardId) -> BTreeSet<&str> {
         let Some(state) = self.boards.get(&board) else { return BTreeSet::new() };
-        let tasks = &state.backlog.tasks;
+        let Backlog { tasks, heard, .. } = &state.backlog;
         if tasks.is_empty() {
             return BTreeSet::new();
         }
@@ -92,6 +108,7 @@ impl Engine {
                 *fewest = track.legs.len().min(*fewest);
             }
         }
-        fewest.into_iter().filter(|(_, open)| *open >= TASK_LEGS).map(|(task, _)| task).collect()
+        let full = fewest.into_iter().filter(|(_, open)| *open >= TASK_LEGS).map(|(task, _)| task);
+        full.filter(|task| !heard.contains(*task)).collect()
     }
 }

@@ -233,6 +233,7 @@ impl Engine {
                 LegKind::Wake => LegKind::Ping,
             };
             if !self.tracks.contains_key(&(sub, other)) {
+                self.has_heard(sub);
                 self.subs.remove(&sub);
             }
         }

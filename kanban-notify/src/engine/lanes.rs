@@ -139,6 +139,10 @@ impl Engine {
             return self.release_place(lane.channel());
         };
         state.hold = Hold::Free;
+        if self.stopping {
+            // Nothing is begun any more.
+            return self.release_place(lane.channel());
+        }
         let busy_wait = self.policy.wake.busy_wait;
         let view = match result {
             Ok(view) => view,

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Engine, state::Lane};
+use super::{
+    Engine,
+    state::{Lane, Phase},
+};
 use crate::{
     ids::{ChannelName, ClaimId, EventId},
     record::Pause,
@@ -169,10 +172,11 @@ impl Engine {
         self.channels.values().map(|channel| channel.in_flight).sum()
     }
 
-    /// How many requests are under way that a stop waits for. A look for what became of a claim is none:
-    /// the next process looks too.
+    /// How many requests are under way that a stop waits for, with those whose outcome is not recorded
+    /// yet. A look for what became of a claim is none: the next process looks too.
     pub fn in_flight(&self) -> usize {
-        let looking = self.claims.values().filter(|claim| claim.is_looking()).count();
-        self.places_taken().saturating_sub(looking)
+        let count = |phase| self.claims.values().filter(|claim| claim.phase == phase).count();
+        let requests = self.places_taken().saturating_sub(count(Phase::Looking));
+        requests.saturating_add(count(Phase::Settling))
     }
 }

@@ -1,9 +1,9 @@
 //! What the present state of a row with something open says, beside its events.
 
-use super::{Basis, Decision, push_row, stand_in};
+use super::{Basis, Decision, Known, push_row, stand_in};
 use crate::{
     ownership::{self, Ownership, Why},
-    subscription::{Life, Row, SubKey, Subscription},
+    subscription::{Life, Row, SubKey},
 };
 
 /// That a row has ended, which counts for requests in flight too (law S2); and a cursor that an older copy
@@ -12,12 +12,11 @@ pub(super) fn note_unseen(
     basis: &Basis<'_>,
     key: &SubKey,
     row: Option<&Row>,
-    copies: &[Subscription],
+    known: &Known<'_>,
     decision: &mut Decision,
 ) {
-    for copy in copies.iter().filter(|copy| copy.key == *key) {
-        let planned = &decision.plan.subscriptions;
-        if planned.iter().any(|plan| plan.key == *key && plan.created_at == copy.created_at) {
+    for copy in known.copies(key) {
+        if decision.named.get(key).is_some_and(|named| named.contains(&copy.created_at)) {
             continue;
         }
         let on_board = matches!(copy.life, Life::Live | Life::Offered | Life::Theirs);
@@ -39,15 +38,12 @@ pub(super) fn note_unseen(
 pub(super) fn decide_server(
     basis: &Basis<'_>,
     row: &Row,
-    copies: &[Subscription],
+    known: &Known<'_>,
     decision: &mut Decision,
 ) {
     let Basis { board, policy, world, .. } = basis;
-    let copy = copies.iter().find(|c| c.key == row.key && c.created_at == row.created_at);
-    let planned = &decision.plan.subscriptions;
-    let Some(copy) = copy.filter(|_| !planned.iter().any(|plan| plan.key == row.key)) else {
-        return;
-    };
+    let copy = known.copy(&row.key, row.created_at);
+    let Some(copy) = copy.filter(|_| !decision.named.contains_key(&row.key)) else { return };
     let owner = ownership::decide(row, Some(copy), board.has_delivery_mode, policy, world);
     let life = match (copy.life, owner) {
         (Life::Live | Life::Offered, Ownership::ReadOnly(Why::HermesServes)) => Life::Theirs,

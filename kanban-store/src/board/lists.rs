@@ -46,6 +46,19 @@ pub struct ListedEvent {
     pub created_at: i64,
 }
 
+/// What an event is, without what it carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventStamp {
+    /// Its id.
+    pub id: i64,
+    /// Its task.
+    pub task: String,
+    /// Its kind.
+    pub kind: String,
+    /// When it was written, in Unix seconds.
+    pub created_at: i64,
+}
+
 /// Which tasks to list; what is `None` does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFilter {
@@ -113,6 +126,30 @@ impl Board {
                 None => (&board.texts.events, vec![Bind::Int(after), limit]),
             };
             listed(&mut board.reader, text, &binds)
+        })
+    }
+
+    /// The events with ids above `after` that somebody may be told of, of one task or of all, ascending.
+    /// All of them, however long they are: what they carry is not read.
+    pub fn event_stamps(
+        &mut self,
+        task: Option<&str>,
+        after: i64,
+    ) -> Result<Vec<EventStamp>, StoreError> {
+        self.list(|board| {
+            let texts = &board.texts;
+            let (text, binds) = match task {
+                Some(task) => (&texts.stamps_of_task, vec![Bind::Int(after), Bind::Text(task)]),
+                None => (&texts.stamps, vec![Bind::Int(after)]),
+            };
+            let (events, _) = listed(&mut board.reader, text, &binds)?;
+            let stamp = |ListedEvent { id, task, kind, created_at, .. }| EventStamp {
+                id,
+                task,
+                kind,
+                created_at,
+            };
+            Ok(events.into_iter().map(stamp).collect())
         })
     }
 

@@ -44,7 +44,7 @@ use file::Standing;
 pub(crate) use file::read_small;
 pub use file::{FileId, network_file_system};
 pub use kinds::KindCount;
-pub use lists::{ListedEvent, ListedTask, TaskFilter};
+pub use lists::{EventStamp, ListedEvent, ListedTask, TaskFilter};
 pub use model::{
     AgedQuery, EditOutcome, EventRow, Mark, PartRow, PassQuery, PassRows, READ_KINDS, RowEdit,
     RowKey, SubscriptionRow, TOLD_KINDS, TaskRow,

@@ -22,6 +22,10 @@ pub(crate) struct Texts {
     pub newest_of_task: String,
     /// (after, task, limit): the same, of one task.
     pub events_of_task: String,
+    /// (after): the events of the read kinds above an id, without runs and payloads.
+    pub stamps: String,
+    /// (after, task): the same, of one task.
+    pub stamps_of_task: String,
     /// The oldest event.
     pub oldest: String,
     /// (up to, above, up to, JSON list of tasks, limit): events above some row's cursor, but of these
@@ -110,6 +114,12 @@ impl Texts {
                 bounded("e.created_at"),
             )
         };
+        let stamp = format!(
+            "SELECT e.id, {}, {}, NULL, NULL, {}, NULL FROM task_events e",
+            bounded("e.task_id"),
+            bounded("e.kind"),
+            bounded("e.created_at"),
+        );
         let event = event_with(&head("e.payload", PAYLOAD_HEAD));
         let listed = event_with(&whole("e.payload", LISTED_PAYLOAD));
         let single = event_with(&whole("e.payload", READ_MOST));
@@ -147,6 +157,10 @@ impl Texts {
             // The unary plus keeps SQLite from walking all events above the id.
             events_of_task: format!(
                 "{listed} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ?"
+            ),
+            stamps: format!("{stamp} WHERE e.id > ? AND e.kind IN ({kinds}) ORDER BY e.id"),
+            stamps_of_task: format!(
+                "{stamp} WHERE +e.id > ? AND e.task_id = ? AND e.kind IN ({kinds}) ORDER BY e.id"
             ),
             oldest: format!("{single} ORDER BY e.id LIMIT 1"),
             // CROSS JOIN fixes which table drives: without statistics SQLite always starts from

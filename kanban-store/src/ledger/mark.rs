@@ -1,5 +1,5 @@
 //! The newest claim by number, in a file beside the ledger: it tells an older copy that was put in the
-//! ledger's place from the ledger that was last in use (law D10).
+//! ledger's place from the ledger that was last in use (law D10). Behind it, since when such a copy is in use.
 
 use std::{fs::File, io, os::unix::fs::FileExt as _, path::Path};
 
@@ -16,14 +16,20 @@ use crate::error::StoreError;
 
 /// The open file. Written without a sync: what a crash of the machine loses only makes it tell less.
 #[derive(Debug)]
-pub(crate) struct Mark(File);
+pub(crate) struct Mark {
+    file: File,
+    /// Since when an older copy is in use; 0 for never.
+    since: i64,
+}
 
 impl Mark {
-    /// Opens the mark of a ledger; answers besides whether the ledger is older than the mark.
+    /// Opens the mark of a ledger; answers besides since when the ledger is in use in the place of a newer
+    /// one, as long as something is open that was planned before.
     pub(crate) fn open(
         ledger: &Path,
         conn: &mut SqliteConnection,
-    ) -> Result<(Self, bool), StoreError> {
+        now: i64,
+    ) -> Result<(Self, Option<i64>), StoreError> {
         let path = beside(ledger, ".mark");
         let fault = |error| file_error("opening", &path)(error);
         let text = match files::read(&path) {
@@ -31,29 +37,39 @@ impl Mark {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(fault(error)),
         };
-        let mark = Self(files::open_or_make(&path).map_err(fault)?);
+        let file = files::open_or_make(&path).map_err(fault)?;
         // One that cannot be read says nothing.
-        let marked: i64 = text.trim().parse().unwrap_or(0);
+        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
+        let (marked, before) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         // After the mark: another process may be at work, and it marks what it has recorded.
-        let (known, open) = state(conn).map_err(during("reading the number of claims"))?;
-        if known != marked {
+        let known = newest(conn).map_err(during("reading the number of claims"))?;
+        let since = if known < marked { now } else { before };
+        let open = since > 0 && has_open(conn, since).map_err(during("reading what is open"))?;
+        let mark = Self { file, since: if open { since } else { 0 } };
+        if (known, mark.since) != (marked, before) {
             mark.set(known).map_err(file_error("writing", &path))?;
         }
-        Ok((mark, known < marked && open))
+        let older = open.then_some(mark.since);
+        Ok((mark, older))
     }
 
     /// Notes the newest claim.
     pub(crate) fn set(&self, claim: i64) -> io::Result<()> {
-        self.0.write_all_at(format!("{claim:>20}\n").as_bytes(), 0)
+        self.file.write_all_at(format!("{claim:>20} {:>20}\n", self.since).as_bytes(), 0)
     }
 }
 
-/// The highest number that a claim was ever given, also if it is pruned, and whether anything is open.
-fn state(conn: &mut SqliteConnection) -> QueryResult<(i64, bool)> {
+/// The highest number that a claim was ever given, also if it is pruned.
+fn newest(conn: &mut SqliteConnection) -> QueryResult<i64> {
     let rows = diesel::sql_query("SELECT seq FROM sqlite_sequence WHERE name = 'claims'")
         .load::<Sequence>(conn)?;
-    let open = diesel::select(dsl::exists(legs::table.filter(conditions::OpenLegs)));
-    Ok((rows.first().map_or(0, |row| row.seq), open.get_result(conn)?))
+    Ok(rows.first().map_or(0, |row| row.seq))
+}
+
+/// Whether something is open that was planned before then.
+fn has_open(conn: &mut SqliteConnection, before: i64) -> QueryResult<bool> {
+    let open = legs::table.filter(conditions::OpenLegs).filter(legs::planned_at.lt(before));
+    diesel::select(dsl::exists(open)).get_result(conn)
 }
 
 #[derive(QueryableByName)]

@@ -97,10 +97,11 @@ impl Ledger {
         &mut self.conn
     }
 
-    /// Opens the mark beside it; answers besides whether the ledger is older than its mark.
+    /// Opens the mark beside it; answers besides since when the ledger is an older copy of one that was in
+    /// use, if it is.
     #[cfg(feature = "notify-ports")]
-    pub(crate) fn mark(&mut self) -> Result<(Mark, bool), StoreError> {
-        Mark::open(&self.path, &mut self.conn)
+    pub(crate) fn mark(&mut self) -> Result<(Mark, Option<i64>), StoreError> {
+        Mark::open(&self.path, &mut self.conn, now())
     }
 
     /// Another connection in place of one that failed. Nothing is migrated.

@@ -91,6 +91,31 @@ fn b2_a_name_that_is_too_long_spoils_its_row_alone() {
     );
 }
 
+#[test]
+fn b2_what_events_are_is_listed_without_what_they_carry() {
+    let mut test = TestBoard::new();
+    test.task("t_1");
+    test.run(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES
+         ('t_1', 'completed', printf('%.*c', 5000000, 'x'), 100), ('t_2', 'blocked', NULL, 200),
+         ('t_1', 'heartbeat', printf('%.*c', 200000, 'x'), 300), ('t_1', 'status', '{}', 400),
+         ('t_1', 'crashed', '{}', 'never')",
+    );
+    let mut board = test.open();
+    let mut listed = |task, after| {
+        let events = board.event_stamps(task, after).unwrap().into_iter();
+        events.map(|event| (event.id, event.kind, event.created_at)).collect::<Vec<_>>()
+    };
+    let (first, second, last) = (
+        (1, "completed".to_owned(), 100),
+        (2, "blocked".to_owned(), 200),
+        (4, "status".to_owned(), 400),
+    );
+    assert_eq!(listed(None, 0), [first.clone(), second, last.clone()]);
+    assert_eq!(listed(Some("t_1"), 0), [first, last.clone()]);
+    assert_eq!(listed(Some("t_1"), 1), [last]);
+}
+
 /// Reads everything as a reader does who knows where each task goes on.
 #[test]
 fn f2_more_events_than_a_pass_has_room_for_come_in_parts_without_a_gap() {

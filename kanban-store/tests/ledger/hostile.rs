@@ -304,3 +304,37 @@ fn a_filled_ledger_is_read_as_a_whole() {
     let open = fill(&path);
     assert_eq!(visit(&path), open);
 }
+
+#[test]
+fn d10_an_older_copy_of_the_ledger_is_known_for_one_until_it_has_nothing_open() {
+    let (folder, path) = place();
+    let port = open(&path);
+    board(&port, "/boards/one.db");
+    let open_legs = legs(&owe(&port, vec![session("t_1", "s", &[5])]));
+    port.close();
+    let copy = folder.path().join("copy");
+    fs::copy(&path, &copy).unwrap();
+
+    let port = open(&path);
+    let claim = win(&port, "s", &open_legs);
+    let delivered = |claim| vec![outcome(claim, &open_legs, LegState::Delivered)];
+    block_on(port.settle(delivered(claim))).unwrap();
+    assert_eq!(block_on(port.open_work()).unwrap().older, None);
+    port.close();
+
+    fs::copy(&copy, &path).unwrap();
+    let first = open(&path);
+    let since = block_on(first.open_work()).unwrap().older;
+    assert!(since.is_some());
+    // Also for one that comes later, and for the next one: nothing was settled meanwhile.
+    let second = open(&path);
+    assert_eq!(block_on(second.open_work()).unwrap().older, since);
+    first.close();
+    second.close();
+    let third = open(&path);
+    assert_eq!(block_on(third.open_work()).unwrap().older, since);
+    let again = win(&third, "s", &open_legs);
+    block_on(third.settle(delivered(again))).unwrap();
+    third.close();
+    assert_eq!(block_on(open(&path).open_work()).unwrap().older, None);
+}

@@ -101,6 +101,8 @@ pub const KNOWN: &[Known] = &[
         ("d11_a_leg_that_is_given_up_after_an_unknown_outcome_keeps_that_in_mind", "cut, then refused for three days", "unknown", "a dead letter that knows it may have arrived"),
         ("w3_a_claim_under_an_old_name_holds_the_session_and_lets_it_go", "a dead instance's claim under a session's old name", "unknown", "nothing overtakes it"),
         ("w3_another_name_is_another_session_until_it_is_learnt", "a session has another name that nobody knows yet", "-", "not held up"),
+        ("d1_a_stop_waits_until_an_outcome_that_could_not_be_recorded_is", "the ledger refuses an outcome after a stop", "delivered", "recorded within the grace time"),
+        ("d6_a_look_that_ends_after_a_stop_begins_nothing", "a stop while a session is looked into", "-", "nothing is sent"),
     ]},
     Known { file: "kanban-notify/tests/it/outage/ten_hours.rs", cites: "", entries: &[
         ("d8_s1_nobody_listens_for_ten_hours", "250 destinations, nobody listens for ten hours, a restart in the middle", "unreachable", "each channel is tried fewer than 100 times, all told, the oldest first"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kanban_notify::{event::Kind, policy::Policy, time::Timestamp};
+use kanban_notify::{policy::Policy, time::Timestamp};
 use kanban_store::board::Board;
 
 use super::pending::Pending;
@@ -45,10 +45,8 @@ pub(super) fn asked(
 
 /// By how many seconds the newest event that can be believed is ahead of the clock.
 fn clock_behind(board: &mut Board, after: i64, now: i64) -> anyhow::Result<Option<u64>> {
-    let events = board.events(None, after, usize::MAX)?;
-    let newest = events.iter().rev().find(|event| {
-        Kind::parse(&event.kind) != Kind::Other && event.created_at <= now.saturating_add(NONSENSE)
-    });
+    let events = board.event_stamps(None, after)?;
+    let newest = events.iter().rev().find(|event| event.created_at <= now.saturating_add(NONSENSE));
     let ahead = newest.map_or(0, |event| event.created_at.saturating_sub(now));
     Ok((ahead > CLOCK_SLACK).then(|| u64::try_from(ahead).unwrap_or(0)))
 }

@@ -12,7 +12,7 @@ use kanban_notify::{
     subscription::Row,
 };
 use kanban_store::{
-    board::{Board, ListedEvent, SubscriptionRow},
+    board::{Board, EventStamp, SubscriptionRow},
     ledger::operator::SubscriptionInfo,
 };
 
@@ -60,9 +60,9 @@ pub(super) fn pending(
     rules: &Rules<'_>,
 ) -> anyhow::Result<Vec<Pending>> {
     // Read once, however many rows there are.
-    let mut tail: HashMap<String, Vec<ListedEvent>> = HashMap::new();
+    let mut tail: HashMap<String, Vec<EventStamp>> = HashMap::new();
     if rows.iter().any(|row| copies.get(row).is_some()) {
-        for event in board.events(None, position, usize::MAX)? {
+        for event in board.event_stamps(None, position)? {
             tail.entry(event.task.clone()).or_default().push(event);
         }
     }
@@ -82,10 +82,10 @@ pub(super) fn pending(
                 rules.needed(&seen, of.iter().filter(|event| event.id > floor))
             }
             None => {
-                let events = board.events(Some(&row.key.task), row.cursor, usize::MAX)?;
+                let events = board.event_stamps(Some(&row.key.task), row.cursor)?;
                 // Law F3: at cursor 0 what is older than the row is history.
                 let told =
-                    |event: &&ListedEvent| row.cursor > 0 || event.created_at >= row.created_at;
+                    |event: &&EventStamp| row.cursor > 0 || event.created_at >= row.created_at;
                 rules.needed(&seen, events.iter().filter(told))
             }
         };
@@ -116,9 +116,9 @@ impl Rules<'_> {
     fn needed<'e>(
         &self,
         row: &Row,
-        events: impl Iterator<Item = &'e ListedEvent>,
+        events: impl Iterator<Item = &'e EventStamp>,
     ) -> Vec<(i64, usize)> {
-        let messages = |event: &ListedEvent| {
+        let messages = |event: &EventStamp| {
             plan::needs(self.policy, &row.key, row.mode, Kind::parse(&event.kind), false).len()
         };
         events

@@ -1,9 +1,10 @@
 //! Claims: what an unknown outcome leaves behind, and lanes under other names.
 
 use kanban_notify::{
+    history::SessionView,
     message::Destination,
     record::OpenClaim,
-    verdict::{Detail, Fault},
+    verdict::{Detail, Fault, Receipt},
 };
 
 use super::*;
@@ -96,4 +97,41 @@ fn w3_a_claim_under_an_old_name_holds_the_session_and_lets_it_go() {
 fn w3_another_name_is_another_session_until_it_is_learnt() {
     let mut bench = pinned(&[]);
     assert_eq!(bench.intent().expect("b is free").lane, "api_server/default b");
+}
+
+#[test]
+fn d1_a_stop_waits_until_an_outcome_that_could_not_be_recorded_is() {
+    let open = work(vec![owed(1, session(), &[5])]);
+    let mut bench = Bench::new(Policy::default(), world(false, true), open);
+    bench.pass(Pass::default(), &[]);
+    bench.intended(1);
+    bench.feed(Input::Stop);
+    bench.feed(Input::Sent { claim: ClaimId(1), verdict: Verdict::Delivered(Receipt::default()) });
+    let settle = |command: &Command| match command {
+        Command::Settle(settlement) => Some(settlement.clone()),
+        _ => None,
+    };
+    let settlement = bench.wanted("an outcome", settle);
+    bench.feed(Input::SettleFailed(vec![settlement]));
+    assert_eq!(bench.engine.in_flight(), 1);
+    bench.at(seconds(1));
+    bench.settled();
+    assert_eq!(bench.engine.in_flight(), 0);
+}
+
+#[test]
+fn d6_a_look_that_ends_after_a_stop_begins_nothing() {
+    let open = work(vec![owed(1, session(), &[5])]);
+    let mut bench = Bench::new(Policy::default(), world(true, true), open);
+    bench.pass(Pass::default(), &[]);
+    let look = |command: &Command| match command {
+        Command::Look { lane, claim: None, .. } => Some(lane.clone()),
+        _ => None,
+    };
+    let lane = bench.wanted("a look", look);
+    bench.feed(Input::Stop);
+    let view = SessionView { exists: true, ..SessionView::default() };
+    bench.feed(Input::Looked { lane, claim: None, result: Ok(view) });
+    assert!(bench.intent().is_none());
+    assert_eq!(bench.engine.in_flight(), 0);
 }

@@ -3,6 +3,7 @@
 mod boards;
 mod channels;
 mod delivery;
+mod many;
 mod places;
 
 use std::time::Duration;

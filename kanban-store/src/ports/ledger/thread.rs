@@ -55,7 +55,7 @@ pub(super) struct Desk<'a> {
     pub(super) seen: &'a mut Seen,
     /// Instances whose claims this transaction takes over.
     pub(super) taken: &'a mut Vec<DeadInstance>,
-    /// Since when this process runs, if the ledger that it found is older than the one last in use.
+    /// Since when the ledger is in use, if it is an older copy of one that was.
     pub(super) older: Option<i64>,
     /// The newest claim that this transaction records.
     pub(super) claim: &'a mut i64,
@@ -148,7 +148,7 @@ impl Worker {
             .map_err(during("listing this instance"))?;
         let presence = Presence::of(ledger.path());
         let (mark, older) = ledger.mark()?;
-        if older {
+        if older.is_some() {
             tracing::warn!(
                 "the ledger is an older copy of the one that was last in use; what it has open and whose \
                  subscription has ended since is not sent"
@@ -161,7 +161,7 @@ impl Worker {
             broken: false,
             presence,
             mark,
-            older: older.then(now),
+            older,
             lost: None,
             tell: Some(tell),
         })
@@ -317,10 +317,16 @@ fn savepoint<T>(
 ) -> Result<T, StoreError> {
     let Desk { conn, instance, seen, taken, older, claim, ledger, lost } = desk;
     let older = *older;
+    let (claim_before, taken_before) = (**claim, taken.len());
     let outcome = conn.transaction(|conn| {
         let mut desk = Desk { conn, instance, seen, taken, older, claim, ledger, lost };
         work(&mut desk).map_err(Undo::Work)
     });
+    if outcome.is_err() {
+        // What is undone leaves nothing beside the ledger either.
+        **claim = claim_before;
+        taken.truncate(taken_before);
+    }
     outcome.map_err(|undo| match undo {
         Undo::Work(error) => error,
         Undo::Query(error) => during("saving")(error),

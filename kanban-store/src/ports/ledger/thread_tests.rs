@@ -98,3 +98,28 @@ fn d10_on_a_ledger_that_was_taken_away_nothing_is_begun_and_outcomes_are_still_k
     let why = told.try_recv().unwrap().unwrap();
     assert!(why.to_string().contains("was removed, moved or replaced"), "{why}");
 }
+
+/// A leg that is open, of a subscription that does not matter.
+const OPEN_LEG: &str = "PRAGMA foreign_keys = OFF; \
+     INSERT INTO legs VALUES (1, 1, 1, 'ping', 'planned', NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, NULL, 0)";
+
+#[test]
+fn d10_a_claim_that_was_undone_makes_no_older_copy_of_the_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = worker(&folder);
+    worker.ledger.connection().batch_execute(OPEN_LEG).unwrap();
+    let mut claims_then = |sql: &'static str| {
+        let (reply, answer) = mpsc::channel();
+        let work = |desk: &mut Desk<'_>| {
+            *desk.claim = 7;
+            desk.conn.batch_execute(sql).map_err(during("testing"))
+        };
+        let reply = move |outcome| reply.send(outcome).unwrap();
+        worker.batch(vec![Job::new("testing", true, work, reply)]);
+        let (_, older) = worker.ledger.mark().unwrap();
+        (answer.recv().unwrap().is_ok(), older.is_some())
+    };
+    assert_eq!(claims_then("SELECT * FROM nothing"), (false, false));
+    // One that is said to be recorded, and is not in the ledger.
+    assert_eq!(claims_then(PAUSE), (true, true));
+}

@@ -5,7 +5,7 @@
 use std::{sync::LazyLock, time::Duration};
 
 use arbitrary::Arbitrary;
-use fuzz::server::Server;
+use fuzz::{body::Body, server::Server};
 use gateway_adapters::{
     api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
     http::{HttpClient, HttpClientConfig},
@@ -27,7 +27,7 @@ struct Answer<'a> {
     retry_after: &'a str,
     completed: bool,
     piece: u8,
-    body: &'a [u8],
+    body: Body<'a>,
 }
 
 impl Answer<'_> {
@@ -48,7 +48,7 @@ impl Answer<'_> {
             self.completed
         )
         .into_bytes();
-        for piece in self.body.chunks(usize::from(piece.max(1))) {
+        for piece in self.body.bytes().chunks(usize::from(piece.max(1))) {
             bytes.extend(format!("{:x}\r\n", piece.len()).into_bytes());
             bytes.extend([piece, b"\r\n"].concat());
         }
@@ -90,7 +90,7 @@ fuzz_target!(|answer: Answer<'_>| {
     if let Verdict::Delivered(receipt) = verdict {
         assert!(answer.status() < 300);
         // Ours takes a little more than JSON: NaN, and lone surrogates.
-        if let Ok(value) = serde_json::from_slice::<serde_json::Value>(answer.body) {
+        if let Ok(value) = serde_json::from_slice::<serde_json::Value>(&answer.body.bytes()) {
             assert!(value.is_object());
         }
         let session = receipt.session.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What the targets share: events as a board could hold them, and what must be true of each text.
 
+pub mod body;
 pub mod cell;
 pub mod server;
 
@@ -27,9 +28,9 @@ pub struct Told {
 enum Payload {
     None,
     Raw(String),
-    Fields(Vec<(u8, Field)>),
+    Fields(String, Vec<(u8, Field)>),
     /// The same, cut after so many characters.
-    Head(Vec<(u8, Field)>, u16),
+    Head(String, Vec<(u8, Field)>, u16),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -92,15 +93,17 @@ impl Payload {
         match self {
             Self::None => None,
             Self::Raw(text) => Some(text),
-            Self::Fields(fields) => Some(object(fields)),
-            Self::Head(fields, most) => {
-                Some(object(fields).chars().take(usize::from(most)).collect())
+            Self::Fields(words, fields) => Some(object(&words, fields)),
+            Self::Head(words, fields, most) => {
+                Some(object(&words, fields).chars().take(usize::from(most)).collect())
             }
         }
     }
 }
 
-fn object(fields: Vec<(u8, Field)>) -> String {
+/// An object with these words wherever a hand-off is looked for, and with other fields.
+fn object(words: &str, fields: Vec<(u8, Field)>) -> String {
+    let usual = ["summary", "reason", "error"].map(|key| (key.to_owned(), Value::from(words)));
     let fields = fields.into_iter().map(|(key, field)| {
         let value = match field {
             Field::Text(text) => Value::from(text),
@@ -109,7 +112,7 @@ fn object(fields: Vec<(u8, Field)>) -> String {
         };
         ((*one_of(&KEYS, key)).to_owned(), value)
     });
-    Value::Object(fields.collect()).to_string()
+    Value::Object(usual.into_iter().chain(fields).collect()).to_string()
 }
 
 /// One of a list, by a number of any size.

@@ -267,7 +267,7 @@ pub fn status(ctx: &Context) -> Status {
 /// Whether a process is alive that delivers.
 pub fn is_delivering(ctx: &Context) -> anyhow::Result<bool> {
     let Some(mut ledger) = ctx.ledger()? else { return Ok(false) };
-    Ok(ledger.instances()?.iter().any(|instance| deliveries::is_alive(instance.pid)))
+    Ok(!ledger.living()?.is_empty())
 }
 
 /// Boards that deliver and are far behind their events.

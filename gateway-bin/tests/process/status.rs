@@ -5,7 +5,7 @@ use gateway_adapters::receiver::ReceiverConfig;
 
 use crate::{
     process::{Process, json, printed},
-    support::{cards::now, world::World},
+    support::{cards::now, wait::eventually, world::World},
 };
 
 const DAY: i64 = 86_400;
@@ -213,7 +213,11 @@ async fn a_server_that_cannot_be_reached_is_a_reason_and_what_waits_for_it_is_sh
     let (task, _) = world.cards.asked("Build the report", "sess-abc");
     world.cards.complete(&task, "done once");
     let mut run = Process::run(&world);
-    run.says("destination unreachable").await;
+    // It is told before it is recorded.
+    eventually("the channel rests", || {
+        (!world.operator().pauses().unwrap().is_empty()).then_some(())
+    })
+    .await;
     let said = printed(&world, &["status"], 3).await;
     assert!(said.contains("channel api_server/default rests: "), "{said}");
     assert!(said.contains("api_server/default sess-abc: 1 planned, due "), "{said}");

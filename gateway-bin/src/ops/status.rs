@@ -224,11 +224,12 @@ pub fn status(ctx: &Context) -> Status {
     let unserved = unserved(&looked.subs);
     for rows in unserved.iter().filter(|rows| rows.by_nobody) {
         reasons.push(format!(
-            "board {}: {} of {} served by nobody: {}",
+            "board {}: {} of {} served by nobody: {}; {}",
             rows.board,
             super::counted(rows.rows, "row"),
             rows.platform,
-            rows.reason
+            rows.reason,
+            subs::remedy(&rows.platform)
         ));
     }
     let mut status = Status {

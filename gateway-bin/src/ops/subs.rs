@@ -14,7 +14,7 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-pub(super) use list::{Copies, domain_row, lines, of_task, rows, world};
+pub(super) use list::{Copies, OfTask, domain_row, lines, of_task, rows, world};
 pub use list::{Listing, Reach, SubLine, list};
 
 use super::{
@@ -135,14 +135,10 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
         let (reach, why) =
             list::reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
         if reach != Reach::Served {
-            let platform = row.key.platform.trim().to_lowercase();
-            let built = crate::wiring::PLATFORMS;
-            let known = || built.into_iter().chain(crate::hermes::platform_names());
-            let hint = nearest(&platform, known())
-                .filter(|meant| *meant != platform)
+            let hint = meant(&row.key.platform)
                 .map(|meant| format!("; did you mean `{meant}`?"))
                 .unwrap_or_default();
-            let built = built.map(|name| format!("`{name}`")).join(" and ");
+            let built = crate::wiring::PLATFORMS.map(|name| format!("`{name}`")).join(" and ");
             warnings.push(format!(
                 "nobody serves it as things are: {why} (this build serves {built}){hint}"
             ));
@@ -154,6 +150,27 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
             .push(format!("task {} is {status}: only what happens from now on is told", key.task));
     }
     Ok(warnings)
+}
+
+/// The platform that was meant by a name that is nearly one.
+fn meant(platform: &str) -> Option<&'static str> {
+    let platform = platform.trim().to_lowercase();
+    let known = crate::wiring::PLATFORMS.into_iter().chain(crate::hermes::platform_names());
+    nearest(&platform, known).filter(|meant| *meant != platform)
+}
+
+/// What to do about rows of a platform that nobody serves, for `status`.
+pub(super) fn remedy(platform: &str) -> String {
+    const REMOVE: &str = "take them off with `kanban-gateway sub remove`";
+    let see = "see `kanban-gateway sub list`";
+    match (platform.trim().to_lowercase().as_str(), meant(platform)) {
+        (_, Some(meant)) => format!("{see}; did you mean `{meant}`? Otherwise {REMOVE}"),
+        (kanban_notify::subscription::API_SERVER, None) => {
+            format!("{see}; add `[[api_server]]` for their profile, or {REMOVE}")
+        }
+        ("console", None) => format!("{see}; set `console.enabled`, or {REMOVE}"),
+        _ => format!("{see}; {REMOVE}"),
+    }
 }
 
 /// Removes a row; false when there was none.

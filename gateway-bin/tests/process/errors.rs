@@ -20,6 +20,8 @@ async fn errors_say_what_to_do_next() {
         (&["sub", "add", "t_none", "api_server", "a/b"], 2, "nobody can be reached"),
         (&["replay"], 2, "--task"),
         (&["sub", "release"], 2, "--all"),
+        (&["replay"], 2, "see `kanban-gateway replay --help`"),
+        (&["sub", "release"], 2, "see `kanban-gateway sub release --help`"),
         (&["sub", "release", "--platform", "nope"], 1, "no row of platform `nope` is adopted"),
         (&["sub", "adopt"], 2, "--platform"),
         (&["sub", "adopt", "--task", "t_none"], 5, "no task t_none on board `default`"),
@@ -90,7 +92,10 @@ async fn a_ledger_that_cannot_be_used_is_named_with_its_remedy() {
     let path = world.ledger();
     // For root permissions are no hindrance, so nobody asks; and nobody has a way to this program.
     let program = world.folder().join("program");
-    std::fs::copy(env!("CARGO_BIN_EXE_kanban-gateway"), &program).unwrap();
+    // Not by this process: a child of another test would have the file open for writing until it runs.
+    let mut copy = std::process::Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_kanban-gateway"));
+    assert!(copy.arg(&program).status().unwrap().success());
     let open =
         std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(world.folder()).status();
     assert!(open.unwrap().success());
@@ -175,4 +180,11 @@ async fn the_beginning_of_a_task_id_is_enough_everywhere() {
     assert_eq!(printed(&world, &remove, 0).await, "Removed.\n");
     let preview = printed(&world, &["replay", "--task", short, "--dry-run"], 0).await;
     assert!(preview.contains(&task), "{preview}");
+}
+
+#[tokio::test]
+async fn help_says_that_a_replay_needs_to_know_which() {
+    let help = printed(&World::new().await, &["replay", "--help"], 0).await;
+    let about = help.split("Usage:").next().unwrap();
+    assert!(about.contains("--task") && about.contains("--since"), "{help}");
 }

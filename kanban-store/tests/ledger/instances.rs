@@ -184,6 +184,7 @@ fn d10_damage_in_a_large_ledger_is_found_while_it_is_used() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a lock file is no database")]
 fn d9_those_who_live_are_told_by_their_locks() {
     let (_folder, path) = place();
     let (port, _) = owing(&path);

@@ -76,7 +76,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: DeadCommand,
     },
-    /// Send deliveries again that have ended, marked as a possible repeat.
+    /// Send deliveries again that have ended, marked as a possible repeat: say which with --task,
+    /// --subscription or --since.
     Replay {
         /// Of this board [default: of all].
         #[arg(long)]

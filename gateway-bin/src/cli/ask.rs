@@ -66,7 +66,7 @@ pub(super) fn answer(command: Command, ctx: &Context) -> anyhow::Result<ExitCode
                 say!("Nothing matches: nothing of that has been sent or has ended yet.");
                 return Ok(ExitCode::SUCCESS);
             }
-            output::decisions(&done, sent_again(ctx)?, json.json)
+            output::decisions(&done, SENT_AGAIN, nobody_sends(ctx)?, json.json)
         }
         Command::Watch { board, lines } => {
             let watcher = Watcher::open(ctx, board.board.as_deref())?;
@@ -209,21 +209,21 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
                     "name deliveries by their ids (`kanban-gateway dead list`), or take --all";
                 bail!(Unusable(text.to_owned()));
             }
-            output::decisions(&dead::retry(ctx, &ids)?, sent_again(ctx)?, false)
+            output::decisions(&dead::retry(ctx, &ids)?, SENT_AGAIN, nobody_sends(ctx)?, false)
         }
         DeadCommand::Drop { ids } => {
-            output::decisions(&dead::discard(ctx, &ids)?, "dropped", false)
+            output::decisions(&dead::discard(ctx, &ids)?, "dropped", None, false)
         }
     }
 }
 
-/// What becomes of deliveries that were planned anew.
-fn sent_again(ctx: &Context) -> anyhow::Result<&'static str> {
-    Ok(if status::is_delivering(ctx)? {
-        "to be sent again"
-    } else {
-        "planned; sent when `kanban-gateway run` or `once` runs, and no process delivers now"
-    })
+/// What becomes of deliveries that are planned anew.
+const SENT_AGAIN: &str = "to be sent again";
+
+/// When those are sent, if nobody delivers now.
+fn nobody_sends(ctx: &Context) -> anyhow::Result<Option<&'static str>> {
+    let hint = "no process delivers now: that happens when `kanban-gateway run` or `once` runs";
+    Ok((!status::is_delivering(ctx)?).then_some(hint))
 }
 
 pub(super) fn list<T: Serialize>(

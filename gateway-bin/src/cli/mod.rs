@@ -24,7 +24,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::Parser as _;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::{
     config::{self, Env, Loaded},
@@ -55,7 +55,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
     if complete::answered(&arguments, &env) {
         return ExitCode::SUCCESS;
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = Cli::command().try_get_matches_from(arguments);
+    let help = parsed.as_ref().map(help).unwrap_or_default();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are printed the same way and are no failure.
@@ -66,7 +68,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
     match run(cli, env) {
         Ok(code) => code,
         Err(error) => {
-            let more = if error.is::<Unusable>() { "; see `kanban-gateway help`" } else { "" };
+            let more = if error.is::<Unusable>() { help.as_str() } else { "" };
             eprintln!("kanban-gateway: {}{more}", output::tame(&format!("{error:#}")));
             match failure(&error) {
                 Failure::Usage => exit::USAGE.into(),
@@ -77,6 +79,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, env: Env) -> ExitCode
             }
         }
     }
+}
+
+/// Where the help about the command that was given is.
+fn help(matches: &ArgMatches) -> String {
+    let mut command = String::new();
+    let mut at = matches.subcommand();
+    while let Some((name, inner)) = at {
+        command.push_str(name);
+        command.push(' ');
+        at = inner.subcommand();
+    }
+    format!("; see `kanban-gateway {command}--help`")
 }
 
 fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{args::Listen as ListenArgs, table::shown};
+use super::{args::Listen as ListenArgs, exit, table::shown};
 use crate::{
     config::Shown,
     ops::{
@@ -107,21 +107,35 @@ pub(super) fn field(name: &str, value: &str) {
     }
 }
 
-/// Prints what an operator's decision came to; fails when nothing could be done.
+/// Prints what an operator's decisions came to, and `hint` if anything was done. The exit code says whether
+/// everything, a part or nothing was.
 pub(super) fn decisions(
     decisions: &[Decision],
     done: &str,
+    hint: Option<&str>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    if json {
-        return print_json(&decisions);
-    }
-    for refused in decisions.iter().filter(|decision| !decision.done) {
-        say!("{}: not {done}: {}", refused.leg, shown(&refused.reason));
-    }
     let count = decisions.iter().filter(|decision| decision.done).count();
-    say!("{count} {done}.");
-    Ok(if count == 0 && !decisions.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if json {
+        print_json(&decisions)?;
+    } else {
+        for refused in decisions.iter().filter(|decision| !decision.done) {
+            say!("{}: {}", refused.leg, shown(&refused.reason));
+        }
+        say!("{count} {done}.");
+        if let Some(hint) = hint.filter(|_| count > 0) {
+            say!("{hint}.");
+        }
+    }
+    Ok(if count == decisions.len() {
+        ExitCode::SUCCESS
+    } else if count > 0 {
+        exit::PARTLY.into()
+    } else if decisions.iter().any(|decision| decision.found) {
+        exit::REFUSED.into()
+    } else {
+        exit::MISSING.into()
+    })
 }
 
 /// Prints the values in force.

@@ -18,6 +18,9 @@ use crate::ops::{
     tasks::{self, BlockKind, Card, Done, NewTask, Said, TaskOptions, Wish},
 };
 
+/// A title in a list is cut to so many characters; `--json` has all of it.
+const TITLE: usize = crate::ops::watch::TITLE;
+
 pub(super) fn task(command: TaskCommand, ctx: &Context) -> anyhow::Result<ExitCode> {
     let card = |which: Which| ctx.card(which.board.board.as_deref(), &which.task);
     match command {
@@ -31,7 +34,7 @@ pub(super) fn task(command: TaskCommand, ctx: &Context) -> anyhow::Result<ExitCo
                     task.status.clone(),
                     task.assignee.clone().unwrap_or_default(),
                     task.created_at.to_string(),
-                    task.title.clone(),
+                    clean::one_line(&task.title, TITLE),
                 ]
             })
         }

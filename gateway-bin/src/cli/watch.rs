@@ -68,12 +68,24 @@ struct Seen {
     counts: BTreeMap<String, i64>,
     deliveries: BTreeMap<i64, String>,
     problem: Option<String>,
+    /// The time of the last line.
+    last: i64,
 }
 
 impl Seen {
+    /// In the order of time, also across calls: what is heard of late carries the time of the look.
     fn news(&mut self, view: &View) -> Vec<String> {
-        let now = Moment::from_secs(view.now);
         let mut lines = Vec::new();
+        let mut told: Vec<&Delivery> = view.deliveries.iter().rev().collect();
+        told.sort_by_key(|delivery| delivery.at);
+        for delivery in told {
+            if self.deliveries.get(&delivery.id) != Some(&delivery.state) {
+                let Delivery { at, task, event, to, state, .. } = delivery;
+                let at = if *at < self.last { view.now } else { *at };
+                lines.push((at, format!("{task}  {event}  to {to}  {state}")));
+                self.deliveries.insert(delivery.id, state.clone());
+            }
+        }
         let counts: BTreeMap<String, i64> =
             view.columns.iter().map(|column| (column.status.clone(), column.count)).collect();
         if counts != self.counts {
@@ -83,22 +95,16 @@ impl Seen {
                 .map(|column| format!("{} {}", column.status, column.count))
                 .collect();
             let counts = if counts.is_empty() { "no tasks".to_owned() } else { counts.join(", ") };
-            lines.push(format!("{now}  {}  {counts}", view.board));
+            lines.push((view.now, format!("{}  {counts}", view.board)));
         }
         self.counts = counts;
-        for delivery in view.deliveries.iter().rev() {
-            if self.deliveries.get(&delivery.id) != Some(&delivery.state) {
-                let Delivery { at, task, event, to, state, .. } = delivery;
-                lines
-                    .push(format!("{}  {task}  {event}  to {to}  {state}", Moment::from_secs(*at)));
-                self.deliveries.insert(delivery.id, state.clone());
-            }
-        }
         if self.problem != view.problem {
             self.problem.clone_from(&view.problem);
-            lines.extend(view.problem.iter().map(|problem| format!("{now}  {problem}")));
+            lines.extend(view.problem.iter().map(|problem| (view.now, problem.clone())));
         }
-        lines
+        lines.sort_by_key(|(at, _)| *at);
+        self.last = lines.last().map_or(self.last, |(at, _)| *at);
+        lines.into_iter().map(|(at, line)| format!("{}  {line}", Moment::from_secs(at))).collect()
     }
 }
 

@@ -3,14 +3,15 @@
 mod delivery;
 
 use anyhow::{Context as _, bail};
-use kanban_store::ledger::operator::{
-    DeadDetail, DeadLeg, Operator, ReplayFilter, SubscriptionFilter,
+use kanban_store::{
+    board::FoundTask,
+    ledger::operator::{DeadDetail, DeadLeg, Operator, ReplayFilter, SubscriptionFilter},
 };
 
 pub use delivery::{Attempted, Claim, Delivery, Shown};
 pub use kanban_store::ledger::operator::Decision;
 
-use super::{Context, Unusable};
+use super::{Context, Missing, Unusable, tasks::the_one};
 
 /// Which ended deliveries a replay takes.
 #[derive(Clone, Debug, Default)]
@@ -35,9 +36,9 @@ pub fn list(ctx: &Context, dropped: bool) -> anyhow::Result<Vec<DeadLeg>> {
 
 /// Everything about one delivery.
 pub fn show(ctx: &Context, leg: i64) -> anyhow::Result<DeadDetail> {
-    ledger(ctx)?
-        .dead_show(leg)?
-        .with_context(|| format!("there is no delivery {leg}; see `kanban-gateway dead list`"))
+    let shown = ledger(ctx)?.dead_show(leg)?;
+    let none = || Missing(format!("there is no delivery {leg}; see `kanban-gateway dead list`"));
+    Ok(shown.ok_or_else(none)?)
 }
 
 /// Plans dead letters anew; all of them for no ids.
@@ -61,24 +62,24 @@ pub fn replay(
     selection: &Selection,
     preview: bool,
 ) -> anyhow::Result<(Vec<DeadLeg>, Vec<Decision>)> {
-    let filter = ReplayFilter {
-        board: selection.board.clone(),
-        task: selection.task.clone(),
-        subscription: selection.subscription,
-        since: selection.since.map(|since| since.saturating_mul(1_000_000)),
-    };
     if selection.task.is_none() && selection.subscription.is_none() && selection.since.is_none() {
         bail!(Unusable("say what to replay: --task, --subscription or --since".to_owned()));
     }
     let mut ledger = ledger(ctx)?;
-    known(&mut ledger, selection)?;
+    let filter = ReplayFilter {
+        board: selection.board.clone(),
+        task: known(&mut ledger, selection)?,
+        subscription: selection.subscription,
+        since: selection.since.map(|since| since.saturating_mul(1_000_000)),
+    };
     let found = ledger.replay_preview(&filter)?;
     let done = if preview { Vec::new() } else { ledger.replay(&filter)? };
     Ok((found, done))
 }
 
-/// Names that the ledger has never heard match nothing, and more likely are mistaken.
-fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<()> {
+/// Names that the ledger has never heard match nothing, and more likely are mistaken. Answers the whole id of
+/// the task.
+fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<Option<String>> {
     if let Some(slug) = &selection.board {
         let boards: Vec<String> =
             ledger.boards_list()?.into_iter().map(|board| board.slug).collect();
@@ -90,12 +91,17 @@ fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<()> {
         }
     }
     let copies = ledger.subscription_list(&SubscriptionFilter::default())?;
-    if let Some(task) = &selection.task
-        && !copies.iter().any(|copy| copy.task == *task)
-    {
-        bail!(
-            "nothing matches: no subscription to task {task} was served; see `kanban-gateway sub list`"
-        );
+    let mut whole = None;
+    if let Some(task) = &selection.task {
+        let on_board = |slug: &str| selection.board.as_ref().is_none_or(|wanted| *wanted == *slug);
+        let tasks = copies.iter().filter(|copy| on_board(&copy.board));
+        let tasks = tasks.map(|copy| copy.task.as_str());
+        whole = the_one(FoundTask::among(tasks, task), task)?;
+        if whole.is_none() {
+            bail!(
+                "nothing matches: no subscription to task {task} was served; see `kanban-gateway sub list`"
+            );
+        }
     }
     if let Some(id) = selection.subscription
         && !copies.iter().any(|copy| copy.id == id)
@@ -104,7 +110,7 @@ fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<()> {
             "nothing matches: there is no subscription {id}; ids are in `kanban-gateway sub list`"
         );
     }
-    Ok(())
+    Ok(whole)
 }
 
 fn ledger(ctx: &Context) -> anyhow::Result<Operator> {

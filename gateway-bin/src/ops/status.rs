@@ -224,11 +224,12 @@ pub fn status(ctx: &Context) -> Status {
     let unserved = unserved(&looked.subs);
     for rows in unserved.iter().filter(|rows| rows.by_nobody) {
         reasons.push(format!(
-            "board {}: {} of {} served by nobody: {}",
+            "board {}: {} of {} served by nobody: {}; {}",
             rows.board,
             super::counted(rows.rows, "row"),
             rows.platform,
-            rows.reason
+            rows.reason,
+            subs::remedy(&rows.platform)
         ));
     }
     let mut status = Status {
@@ -267,7 +268,7 @@ pub fn status(ctx: &Context) -> Status {
 /// Whether a process is alive that delivers.
 pub fn is_delivering(ctx: &Context) -> anyhow::Result<bool> {
     let Some(mut ledger) = ctx.ledger()? else { return Ok(false) };
-    Ok(ledger.instances()?.iter().any(|instance| deliveries::is_alive(instance.pid)))
+    Ok(!ledger.living()?.is_empty())
 }
 
 /// Boards that deliver and are far behind their events.

@@ -5,7 +5,7 @@ mod list;
 use anyhow::{Context as _, bail};
 use kanban_notify::{ownership, session};
 use kanban_store::{
-    board::{Board, EditOutcome, RowEdit, RowKey, SubscriptionRow},
+    board::{Board, EditOutcome, FoundTask, RowEdit, RowKey, SubscriptionRow},
     ledger::{
         operator::{Adoption, Operator, SubscriptionFilter, SubscriptionInfo},
         plan::CopyKey,
@@ -14,10 +14,14 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-pub(super) use list::{Copies, domain_row, lines, of_task, rows, world};
+pub(super) use list::{Copies, OfTask, domain_row, lines, of_task, rows, world};
 pub use list::{Listing, Reach, SubLine, list};
 
-use super::{Context, Unusable, unix_now};
+use super::{
+    Context, Unusable,
+    tasks::{resolve, the_one},
+    unix_now,
+};
 use crate::config::nearest;
 
 /// A row named on the command line.
@@ -91,7 +95,7 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
         bail!(Unusable(text.to_owned()));
     }
     let (found, mut board) = ctx.board(board)?;
-    let task = super::tasks::resolve(&mut board, &found.slug, &target.task)?;
+    let task = resolve(&mut board, &found.slug, &target.task)?;
     let target = &Target { task, ..target.clone() };
     let same = board.subscriptions_of(&target.task)?.into_iter().find(|row| {
         row.key.platform.trim().to_lowercase() == platform
@@ -131,14 +135,10 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
         let (reach, why) =
             list::reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
         if reach != Reach::Served {
-            let platform = row.key.platform.trim().to_lowercase();
-            let built = crate::wiring::PLATFORMS;
-            let known = || built.into_iter().chain(crate::hermes::platform_names());
-            let hint = nearest(&platform, known())
-                .filter(|meant| *meant != platform)
+            let hint = meant(&row.key.platform)
                 .map(|meant| format!("; did you mean `{meant}`?"))
                 .unwrap_or_default();
-            let built = built.map(|name| format!("`{name}`")).join(" and ");
+            let built = crate::wiring::PLATFORMS.map(|name| format!("`{name}`")).join(" and ");
             warnings.push(format!(
                 "nobody serves it as things are: {why} (this build serves {built}){hint}"
             ));
@@ -152,16 +152,45 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
     Ok(warnings)
 }
 
+/// The platform that was meant by a name that is nearly one.
+fn meant(platform: &str) -> Option<&'static str> {
+    let platform = platform.trim().to_lowercase();
+    let known = crate::wiring::PLATFORMS.into_iter().chain(crate::hermes::platform_names());
+    nearest(&platform, known).filter(|meant| *meant != platform)
+}
+
+/// What to do about rows of a platform that nobody serves, for `status`.
+pub(super) fn remedy(platform: &str) -> String {
+    const REMOVE: &str = "take them off with `kanban-gateway sub remove`";
+    let see = "see `kanban-gateway sub list`";
+    match (platform.trim().to_lowercase().as_str(), meant(platform)) {
+        (_, Some(meant)) => format!("{see}; did you mean `{meant}`? Otherwise {REMOVE}"),
+        (kanban_notify::subscription::API_SERVER, None) => {
+            format!("{see}; add `[[api_server]]` for their profile, or {REMOVE}")
+        }
+        ("console", None) => format!("{see}; set `console.enabled`, or {REMOVE}"),
+        _ => format!("{see}; {REMOVE}"),
+    }
+}
+
 /// Removes a row; false when there was none.
 pub fn remove(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Result<bool> {
-    let (_, mut board) = ctx.board(board)?;
-    let row = find(&mut board, target)?;
+    let (found, mut board) = ctx.board(board)?;
+    let task = subscribed_task(&mut board, &found.slug, &target.task)?;
+    let row = find(&mut board, &Target { task, ..target.clone() })?;
     Ok(write::unsubscribe(&mut board, &row.key)?)
 }
 
 /// Takes rows over: the previous owner goes into the ledger, then the row is stamped (law O2).
 pub fn adopt(ctx: &Context, board: Option<&str>, wanted: &Wanted) -> anyhow::Result<usize> {
     let (found, mut board) = ctx.board(board)?;
+    let wanted = &Wanted {
+        task: match &wanted.task {
+            Some(text) => Some(subscribed_task(&mut board, &found.slug, text)?),
+            None => None,
+        },
+        ..wanted.clone()
+    };
     let all = rows(&mut board)?;
     let named = |row: &&SubscriptionRow| wanted.names(&row.key.task, &row.key.platform);
     if !all.iter().any(|row| named(&row)) {
@@ -226,11 +255,15 @@ pub fn release(ctx: &Context, wanted: &Wanted) -> anyhow::Result<Vec<(Subscripti
         Some(ledger) => ledger.subscription_list(&SubscriptionFilter::default())?,
         None => Vec::new(),
     };
-    copies.retain(|copy| {
-        copy.adopted
-            && ["live", "offered"].contains(&copy.life.as_str())
-            && wanted.names(&copy.task, &copy.platform)
-    });
+    copies.retain(|copy| copy.adopted && ["live", "offered"].contains(&copy.life.as_str()));
+    let mut wanted = wanted.clone();
+    if let Some(text) = &mut wanted.task {
+        let tasks = copies.iter().map(|copy| copy.task.as_str());
+        if let Some(task) = the_one(FoundTask::among(tasks, text), text)? {
+            *text = task;
+        }
+    }
+    copies.retain(|copy| wanted.names(&copy.task, &copy.platform));
     let Some(mut ledger) = ledger.filter(|_| !copies.is_empty()) else {
         if wanted.is_all() {
             return Ok(Vec::new());
@@ -260,6 +293,14 @@ pub fn release(ctx: &Context, wanted: &Wanted) -> anyhow::Result<Vec<(Subscripti
         done.push((copy, won));
     }
     Ok(done)
+}
+
+/// The whole id of a task that rows are asked for: they may outlive it.
+fn subscribed_task(board: &mut Board, slug: &str, text: &str) -> anyhow::Result<String> {
+    if board.subscriptions_of(text)?.is_empty() {
+        return resolve(board, slug, text);
+    }
+    Ok(text.to_owned())
 }
 
 /// The row that a target names; without a thread it must be the only one.

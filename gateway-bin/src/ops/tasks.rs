@@ -77,9 +77,15 @@ impl Context {
 
 /// The whole id of a task.
 pub(super) fn resolve(board: &mut Board, slug: &str, text: &str) -> anyhow::Result<String> {
-    match board.find_task(text)? {
-        FoundTask::One(task) => Ok(task),
-        FoundTask::None => Err(on_board(StoreError::UnknownTask { task: text.to_owned() }, slug)),
+    the_one(board.find_task(text)?, text)?
+        .ok_or_else(|| on_board(StoreError::UnknownTask { task: text.to_owned() }, slug))
+}
+
+/// The task that was found, if any was; several are an error.
+pub(super) fn the_one(found: FoundTask, text: &str) -> anyhow::Result<Option<String>> {
+    match found {
+        FoundTask::One(task) => Ok(Some(task)),
+        FoundTask::None => Ok(None),
         FoundTask::Several(tasks) => {
             let more = if tasks.len() > 5 { " and others" } else { "" };
             let some: Vec<&str> = tasks.iter().take(5).map(String::as_str).collect();

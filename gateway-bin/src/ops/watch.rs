@@ -16,7 +16,7 @@ use super::{Context, unix_now};
 /// Tasks of a column, and deliveries, that are read.
 const MOST: usize = 200;
 /// A title is cut to so many characters.
-const TITLE: usize = 120;
+pub(crate) const TITLE: usize = 120;
 /// The ledger is asked again at least so often: another process's commits there are not announced.
 const LEDGER_EVERY: Duration = Duration::from_secs(1);
 

@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use kanban_notify::event::Kind;
 use kanban_store::ledger::{
-    operator::{Attempt, ClaimInfo, DeadDetail},
+    operator::{Attempt, ClaimInfo, DeadDetail, SubscriptionInfo},
     states,
 };
 use serde::Serialize;
 
 use super::{
     Context, counted, status,
-    subs::{self, SubLine},
+    subs::{self, OfTask, SubLine},
     tasks::resolve,
     time::Moment,
 };
@@ -30,6 +30,8 @@ pub struct Step {
     pub delivery: Option<i64>,
 }
 
+/// The kind of event that ends every subscription of its task.
+const ARCHIVED: &str = "archived";
 /// Events of a task that are read; the newest ones.
 const EVENTS: usize = 1_000;
 
@@ -39,14 +41,18 @@ const EVENTS: usize = 1_000;
 pub fn why(ctx: &Context, board: Option<&str>, task: &str) -> anyhow::Result<Vec<Step>> {
     let (found, mut board) = ctx.board(board)?;
     let task = resolve(&mut board, &found.slug, task)?;
-    let subscribed = subs::of_task(ctx, &found.slug, &mut board, &task)?;
+    let OfTask { there: subscribed, ended } = subs::of_task(ctx, &found.slug, &mut board, &task)?;
     let details = match ctx.ledger()? {
         Some(mut ledger) => ledger.of_task(&found.slug, &task)?,
         None => Vec::new(),
     };
     let told: BTreeSet<i64> = details.iter().map(|detail| detail.leg.event).collect();
     let mut steps: Vec<Step> = subscribed.iter().map(subscription).collect();
+    let mut archived = None;
     for event in board.newest_events(Some(&task), EVENTS)? {
+        if event.kind == ARCHIVED {
+            archived = Some((event.id, event.created_at));
+        }
         let untold = if told.contains(&event.id) { None } else { untold(&event, &subscribed) };
         let untold = untold.map(|reason| format!("; {reason}")).unwrap_or_default();
         steps.push(Step {
@@ -56,6 +62,7 @@ pub fn why(ctx: &Context, board: Option<&str>, task: &str) -> anyhow::Result<Vec
             delivery: None,
         });
     }
+    steps.extend(ended.iter().flat_map(|copy| over(copy, archived)));
     let held = held(ctx, &details);
     for detail in &details {
         steps.extend(story(detail, held.get(&detail.leg.id)));
@@ -75,6 +82,30 @@ fn subscription(found: &(SubLine, i64)) -> Step {
         event: None,
         delivery: None,
     }
+}
+
+/// A subscription whose row is gone. Only an archived task tells why; else the ledger knows since when.
+fn over(copy: &SubscriptionInfo, archived: Option<(i64, i64)>) -> [Step; 2] {
+    let thread = if copy.thread.is_empty() { String::new() } else { format!(" #{}", copy.thread) };
+    let to = format!("{} {}{thread}", copy.platform, copy.chat);
+    let gone = copy.life == states::GONE;
+    let archived = archived.filter(|(_, at)| !gone || *at <= copy.updated_at / 1_000_000);
+    let (at, reason, event) = match archived {
+        Some((event, at)) => (Moment::from_secs(at), "the task was archived", Some(event)),
+        None => {
+            (Moment::from_micros(copy.updated_at), "its row is not on the board any more", None)
+        }
+    };
+    let step = |at, what, event| Step { at, what, event, delivery: None };
+    let cursor = copy.board_cursor;
+    [
+        step(
+            Moment::from_micros(copy.created_at),
+            format!("subscribed: {to} (ended; cursor at the end {cursor})"),
+            None,
+        ),
+        step(at, format!("subscription ended: {to}: {reason}"), event),
+    ]
 }
 
 /// Why there is no delivery for an event, if somebody might expect one.
@@ -146,9 +177,13 @@ fn story(detail: &DeadDetail, held: Option<&String>) -> Vec<Step> {
         }
     }
     let first = steps.iter().map(|step| step.at.micros()).min().unwrap_or(i64::MAX);
-    let again = leg.planned_at > first;
-    let planned = if again { "planned again on request" } else { "planned" };
-    steps.push(step(leg.planned_at, planned.to_owned()));
+    // Of one that was never sent before, only its number tells that it was planned earlier.
+    let planned = match leg.epoch {
+        0 if leg.planned_at <= first => "planned".to_owned(),
+        0 => "planned again on request".to_owned(),
+        number => format!("planned again on request, repetition {number}"),
+    };
+    steps.push(step(leg.planned_at, planned));
     // Each of these is at its own time, so that the end of the story is its last step.
     steps.sort_by_key(|step| step.at);
     let failed = match leg.failures {

@@ -20,9 +20,11 @@ async fn errors_say_what_to_do_next() {
         (&["sub", "add", "t_none", "api_server", "a/b"], 2, "nobody can be reached"),
         (&["replay"], 2, "--task"),
         (&["sub", "release"], 2, "--all"),
+        (&["replay"], 2, "see `kanban-gateway replay --help`"),
+        (&["sub", "release"], 2, "see `kanban-gateway sub release --help`"),
         (&["sub", "release", "--platform", "nope"], 1, "no row of platform `nope` is adopted"),
         (&["sub", "adopt"], 2, "--platform"),
-        (&["sub", "adopt", "--task", "t_none"], 1, "board `default` has no row of task `t_none`"),
+        (&["sub", "adopt", "--task", "t_none"], 5, "no task t_none on board `default`"),
         (&["board", "create", "a b"], 2, "`a b` is no board name"),
         (&["events", "--board", "a b"], 2, "`a b` is no board name"),
         (&["task", "create", " "], 2, "title"),
@@ -70,7 +72,8 @@ async fn filters_that_match_nothing_say_why_and_a_replay_says_who_sends() {
         assert!(said.contains("nothing matches") && said.contains(why), "{arguments:?}: {said}");
     }
     let planned = printed(&world, &["replay", "--task", &task], 0).await;
-    assert!(planned.contains("1 planned; sent when `kanban-gateway run`"), "{planned}");
+    let hint = "no process delivers now: that happens when `kanban-gateway run` or `once` runs";
+    assert_eq!(planned, format!("1 to be sent again.\n{hint}.\n"));
     let mut run = Process::run(&world);
     run.says("delivered").await;
     let sent = printed(&world, &["replay", "--task", &task], 0).await;
@@ -89,7 +92,10 @@ async fn a_ledger_that_cannot_be_used_is_named_with_its_remedy() {
     let path = world.ledger();
     // For root permissions are no hindrance, so nobody asks; and nobody has a way to this program.
     let program = world.folder().join("program");
-    std::fs::copy(env!("CARGO_BIN_EXE_kanban-gateway"), &program).unwrap();
+    // Not by this process: a child of another test would have the file open for writing until it runs.
+    let mut copy = std::process::Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_kanban-gateway"));
+    assert!(copy.arg(&program).status().unwrap().success());
     let open =
         std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(world.folder()).status();
     assert!(open.unwrap().success());
@@ -115,4 +121,70 @@ async fn a_ledger_that_cannot_be_used_is_named_with_its_remedy() {
         let said = printed(&world, arguments, 1).await;
         assert!(said.contains(&remedy), "{arguments:?}: {said}");
     }
+}
+
+#[tokio::test]
+async fn what_is_refused_is_told_apart_from_what_is_done_and_by_the_exit_code() {
+    let world = World::new().await;
+    for session in ["sess-abc", ".."] {
+        let (task, _) = world.cards.asked("Build the report", session);
+        world.cards.complete(&task, "done once");
+    }
+    printed(&world, &["once"], 0).await;
+    let dead = crate::process::json(&world, &["dead", "list", "--json"]).await;
+    let dead = dead[0]["id"].as_i64().unwrap();
+    let (delivered, dead) = ((3 - dead).to_string(), dead.to_string());
+    let none = "9999: there is no such delivery\n";
+    for command in ["retry", "drop"] {
+        let said = printed(&world, &["dead", command, "9999"], 5).await;
+        assert!(said.starts_with(none) && !said.contains("no process delivers"), "{said}");
+        let said = printed(&world, &["dead", command, &delivered], 6).await;
+        assert!(said.starts_with(&format!("{delivered}: it is ")), "{said}");
+        printed(&world, &["dead", command, &delivered, "9999"], 6).await;
+    }
+    printed(&world, &["dead", "show", "9999"], 5).await;
+    let dropped = printed(&world, &["dead", "drop", &dead, "9999"], 3).await;
+    assert_eq!(dropped, format!("{none}1 dropped.\n"));
+    let retried = printed(&world, &["dead", "retry", &dead, "9999"], 3).await;
+    assert!(retried.starts_with(&format!("{none}1 to be sent again.\nno process ")), "{retried}");
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_task_id_is_enough_everywhere() {
+    let mut world = World::new().await;
+    world.set("console.enabled", "true");
+    world.set("adopt", "off");
+    let task = world.cards.task("Build the report");
+    let other = world.cards.task("Build more");
+    let short = &task[2..task.len() - 1];
+    printed(&world, &["sub", "add", short, "console", "room"], 0).await;
+    world.cards.subscribe_as(&task, "api_server", "sess-abc", Some("default"));
+    world.cards.complete(&task, "done once");
+    printed(&world, &["once"], 0).await;
+    let replay = ["replay", "--task", short, "--dry-run", "--json"];
+    let preview = crate::process::json(&world, &replay).await;
+    assert_eq!(preview[0]["task"], task.as_str(), "{preview}");
+    assert_eq!(printed(&world, &["sub", "adopt", "--task", short], 0).await, "1 adopted.\n");
+    assert_eq!(printed(&world, &["sub", "release", "--task", short], 0).await, "1 released.\n");
+    for arguments in
+        [&["sub", "adopt", "--task", "t_"][..], &["sub", "remove", "t_", "console", "room"]]
+    {
+        let said = printed(&world, arguments, 2).await;
+        assert!(said.contains("t_ may be ") && said.contains(&other), "{said}");
+    }
+    let remove = ["sub", "remove", short, "console", "room"];
+    assert_eq!(printed(&world, &remove, 0).await, "Removed.\n");
+    // A row may outlive its task; then its whole id names it.
+    world.cards.sql(&format!("DELETE FROM tasks WHERE id = '{task}'"));
+    let remove = ["sub", "remove", &task, "api_server", "sess-abc"];
+    assert_eq!(printed(&world, &remove, 0).await, "Removed.\n");
+    let preview = printed(&world, &["replay", "--task", short, "--dry-run"], 0).await;
+    assert!(preview.contains(&task), "{preview}");
+}
+
+#[tokio::test]
+async fn help_says_that_a_replay_needs_to_know_which() {
+    let help = printed(&World::new().await, &["replay", "--help"], 0).await;
+    let about = help.split("Usage:").next().unwrap();
+    assert!(about.contains("--task") && about.contains("--since"), "{help}");
 }

@@ -6,7 +6,7 @@ use gateway_adapters::receiver::ReceiverConfig;
 use kanban_store::board::RowKey;
 
 use crate::{
-    process::{Process, output},
+    process::{Process, output, printed},
     support::{
         cards::{assert_sound, connect},
         tally::assert_each_told_once,
@@ -158,4 +158,39 @@ async fn d9_once_beside_run_is_one_more_instance() {
     run.terminate();
     assert!(run.ended().await.success());
     all_told_once(&world, &asked).await;
+}
+
+/// The lock decides who delivers, no process id: it may be a zombie's, or somebody else's by now.
+#[tokio::test]
+async fn d9_status_takes_nobody_for_alive_whose_lock_is_free() {
+    let world = world().await;
+    let (task, _) = world.cards.asked("Build the report", "sess-abc");
+    world.cards.complete(&task, "done once");
+    let mut run = Process::run(&world);
+    run.says("delivered").await;
+    printed(&world, &["status"], 0).await;
+    // A pid that nobody has any more does not make a living instance dead: it may be another namespace's.
+    let pid_is = |pid: u32| {
+        let sql = format!("UPDATE instances SET pid = {pid}");
+        diesel::connection::SimpleConnection::batch_execute(&mut connect(&world.ledger()), &sql)
+            .unwrap();
+    };
+    let pid = run.id();
+    pid_is(u32::MAX);
+    printed(&world, &["status"], 0).await;
+    pid_is(pid);
+    // Killed and not reaped: its entry in /proc stays.
+    run.signal("-KILL");
+    let stat = format!("/proc/{pid}/stat");
+    eventually("it is a zombie", || {
+        std::fs::read_to_string(&stat).unwrap().contains(") Z ").then_some(())
+    })
+    .await;
+    let down = printed(&world, &["status"], 4).await;
+    assert!(!down.contains("\nprocess "), "{down}");
+    let planned = printed(&world, &["replay", "--task", &task], 0).await;
+    assert!(planned.contains("no process delivers now"), "{planned}");
+    pid_is(std::process::id());
+    printed(&world, &["status"], 4).await;
+    run.kill().await;
 }

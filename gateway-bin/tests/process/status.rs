@@ -5,7 +5,7 @@ use gateway_adapters::receiver::ReceiverConfig;
 
 use crate::{
     process::{Process, json, printed},
-    support::{cards::now, world::World},
+    support::{cards::now, wait::eventually, world::World},
 };
 
 const DAY: i64 = 86_400;
@@ -161,11 +161,16 @@ async fn o6_rows_that_nobody_serves_are_a_reason() {
     // Not adopted yet: it will be, and waits for a server all the same.
     world.cards.subscribe_as(&task, "api_server", "sess-def", Some("phantom"));
     world.cards.subscribe_as(&task, "telegram", "42", Some("kanban-gateway"));
+    world.cards.subscribe_as(&task, "consol", "me", Some("kanban-gateway"));
     let mut run = Process::run(&world);
     run.says("ready").await;
     let said = printed(&world, &["status"], 3).await;
     assert!(said.contains("of telegram served by nobody: no channel is configured"), "{said}");
     assert!(said.contains("of api_server served by nobody: "), "{said}");
+    for next in ["add `[[api_server]]` for", "did you mean `console`?", "kanban-gateway sub list"] {
+        assert!(said.contains(next), "{next:?} is missing in:\n{said}");
+    }
+    assert_eq!(said.matches("kanban-gateway sub remove").count(), 3, "{said}");
     let status = world_status(&world).await;
     let rows = |platform: &str| -> u64 {
         let all = status["unserved"].as_array().unwrap();
@@ -212,8 +217,12 @@ async fn a_server_that_cannot_be_reached_is_a_reason_and_what_waits_for_it_is_sh
     world.set("wake.busy_wait", "0s");
     let (task, _) = world.cards.asked("Build the report", "sess-abc");
     world.cards.complete(&task, "done once");
-    let mut run = Process::run(&world);
-    run.says("destination unreachable").await;
+    let run = Process::run(&world);
+    // It is told before it is recorded.
+    eventually("the channel rests", || {
+        (!world.operator().pauses().unwrap().is_empty()).then_some(())
+    })
+    .await;
     let said = printed(&world, &["status"], 3).await;
     assert!(said.contains("channel api_server/default rests: "), "{said}");
     assert!(said.contains("api_server/default sess-abc: 1 planned, due "), "{said}");
@@ -224,6 +233,55 @@ async fn a_server_that_cannot_be_reached_is_a_reason_and_what_waits_for_it_is_sh
     ledger.unwrap().batch_execute("UPDATE legs SET due_at = due_at - 120000000").unwrap();
     let late = printed(&world, &["status"], 4).await;
     assert!(late.contains("channel api_server/default: 1 delivery is due since "), "{late}");
+}
+
+#[tokio::test]
+async fn the_story_names_why_a_channel_rests_how_a_subscription_ended_and_what_was_retried() {
+    let mut world = World::new().await;
+    let (lost, _) = world.cards.asked("Wake nobody", "..");
+    world.cards.complete(&lost, "no such session");
+    let (gone, _) = world.cards.asked("Build the report", "sess-gone");
+    let (removed, _) = world.cards.asked("Build the report", "sess-removed");
+    for task in [&gone, &removed] {
+        world.cards.complete(task, "done once");
+    }
+    printed(&world, &["once"], 0).await;
+    printed(&world, &["dead", "retry", "--all"], 0).await;
+    let again = printed(&world, &["status", "--why", &lost], 0).await;
+    assert!(again.contains("planned again on request, repetition 1"), "{again}");
+    printed(&world, &["task", "archive", &gone], 0).await;
+    printed(&world, &["sub", "remove", &removed, "api_server", "sess-removed"], 0).await;
+    printed(&world, &["once"], 0).await;
+    for (task, session, why) in [
+        (&gone, "sess-gone", "the task was archived"),
+        (&removed, "sess-removed", "its row is not on the board any more"),
+    ] {
+        let story = printed(&world, &["status", "--why", task], 0).await;
+        let at = |part: &str| story.find(part).unwrap_or_else(|| panic!("{part:?}:\n{story}"));
+        let begun = at(&format!("subscribed: api_server {session} (ended"));
+        let ended = at(&format!("subscription ended: api_server {session}: {why}"));
+        at(&format!("wake to api_server {session}: delivered"));
+        assert!(begun < ended, "{story}");
+    }
+    world.server("default", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");
+    for session in ["sess-abc", "sess-def"] {
+        let (task, _) = world.cards.asked("Build the report", session);
+        world.cards.complete(&task, "done once");
+    }
+    let mut run = Process::run(&world);
+    eventually("the channel rests", || {
+        (!world.operator().pauses().unwrap().is_empty()).then_some(())
+    })
+    .await;
+    let said = world_status(&world).await;
+    let reason = said["pauses"][0]["reason"].as_str().unwrap();
+    assert!(!reason.is_empty());
+    for group in said["waiting"].as_array().unwrap() {
+        let held = group["held_by"].as_str().unwrap();
+        assert!(held.contains("its channel rests until ") && held.ends_with(reason), "{said}");
+    }
+    run.terminate();
+    assert!(run.ended().await.success());
 }
 
 /// `status --json`, whatever its exit code.

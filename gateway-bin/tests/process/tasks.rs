@@ -254,3 +254,16 @@ async fn events_are_followed_from_now_on_and_a_long_history_is_one_list() {
     let none = output(&world, &["events", "--json", "--limit", "0"]).await;
     assert_eq!(none.stdout, b"[]\n");
 }
+
+#[tokio::test]
+async fn a_long_title_is_cut_for_people_and_whole_for_machines() {
+    let world = World::new().await;
+    let title = "long ".repeat(800);
+    let title = title.trim();
+    printed(&world, &["task", "create", title], 0).await;
+    let people = printed(&world, &["task", "list"], 0).await;
+    assert!(people.lines().all(|line| line.chars().count() < 200), "{people}");
+    assert!(people.contains('…'), "{people}");
+    let whole = json(&world, &["task", "list", "--json"]).await;
+    assert_eq!(whole[0]["title"], title);
+}

@@ -1,5 +1,7 @@
 //! Everything about one task: its row as it is stored, its neighbours, comments, attempts.
 
+use std::collections::BTreeSet;
+
 use diesel::{QueryResult, Queryable, RunQueryDsl, sqlite::SqliteConnection};
 use serde_json::{Map, Value};
 
@@ -38,6 +40,31 @@ pub enum FoundTask {
     Several(Vec<String>),
 }
 
+impl FoundTask {
+    /// The same among ids that are known from elsewhere than a board: whole, or as they begin, with `t_` or
+    /// without.
+    pub fn among<'a>(ids: impl IntoIterator<Item = &'a str>, text: &str) -> Self {
+        let begins = |id: &str| {
+            id.starts_with(text) || id.strip_prefix("t_").is_some_and(|id| id.starts_with(text))
+        };
+        let mut found: BTreeSet<&str> = ids.into_iter().filter(|id| begins(id)).collect();
+        if found.contains(text) {
+            found = BTreeSet::from([text]);
+        }
+        if text.is_empty() {
+            found.clear();
+        }
+        Self::of(found.into_iter().map(str::to_owned).collect())
+    }
+
+    fn of(mut found: Vec<String>) -> Self {
+        match found.len() {
+            0 | 1 => found.pop().map_or(Self::None, Self::One),
+            _ => Self::Several(found),
+        }
+    }
+}
+
 /// Of longer texts so many characters are shown.
 const LONGEST: usize = 1_048_576;
 
@@ -58,11 +85,7 @@ impl Board {
                     binds.into_iter().chain([Bind::Int(CANDIDATES)]).collect();
                 found = ids(&mut board.reader, BEGINS, &binds)?;
             }
-            Ok(match found.as_slice() {
-                [] => FoundTask::None,
-                [one] => FoundTask::One(one.clone()),
-                _ => FoundTask::Several(found),
-            })
+            Ok(FoundTask::of(found))
         })
     }
 

@@ -21,6 +21,11 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     private().open(path)
 }
 
+/// Opens a file that is there, for reading only.
+pub(super) fn open_to_look(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 /// Opens a file, made if it is not there, with its content.
 pub(super) fn open_or_make(path: &Path) -> io::Result<File> {
     private().create(true).truncate(false).open(path)

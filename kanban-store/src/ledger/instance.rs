@@ -133,6 +133,24 @@ pub fn forget(conn: &mut SqliteConnection, id: &str) -> QueryResult<()> {
     diesel::delete(instances::table).filter(instances::id.eq(id)).execute(conn).map(drop)
 }
 
+/// Whether an instance is alive: its file is there and its lock is held (law D9). Its process id says
+/// nothing: that may be a zombie's, another process's by now, or one of another namespace.
+///
+/// Shared and for a moment, so that others who look see nothing of it.
+pub fn is_alive(ledger: &Path, id: &str) -> Result<bool, StoreError> {
+    let path = lock_path(&beside(ledger, ".instances"), id);
+    let file = match files::open_to_look(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(file_error("opening", &path)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(fs::TryLockError::WouldBlock) => Ok(true),
+        Err(fs::TryLockError::Error(error)) => Err(file_error("locking", &path)(error)),
+    }
+}
+
 fn lock_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.lock"))
 }

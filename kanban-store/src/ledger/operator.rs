@@ -17,7 +17,7 @@ pub use self::{
     list::{BoardInfo, Counts, InstanceInfo, LaneInfo, SubscriptionFilter, SubscriptionInfo},
     release::{Adoption, Released},
 };
-use super::{Ledger, backlog, claims, during, now, prune, rows::PauseRow};
+use super::{Ledger, backlog, claims, during, instance, now, prune, rows::PauseRow};
 pub use super::{attempts::Attempt, backlog::WakeRow};
 use crate::error::StoreError;
 
@@ -166,6 +166,17 @@ impl Operator {
     /// The processes that use the ledger, as far as they are listed.
     pub fn instances(&mut self) -> Result<Vec<InstanceInfo>, StoreError> {
         self.read("listing instances", list::instances)
+    }
+
+    /// The listed processes that are alive: whose own locks are held (law D9).
+    pub fn living(&mut self) -> Result<Vec<InstanceInfo>, StoreError> {
+        let mut living = Vec::new();
+        for listed in self.instances()? {
+            if instance::is_alive(&self.ledger.path, &listed.id)? {
+                living.push(listed);
+            }
+        }
+        Ok(living)
     }
 
     /// Forgets what is long over, slice by slice.

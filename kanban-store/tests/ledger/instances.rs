@@ -182,3 +182,27 @@ fn d10_damage_in_a_large_ledger_is_found_while_it_is_used() {
     let lost = block_on(port.lost());
     assert!(matches!(&*lost, StoreError::LedgerDamaged { .. }), "{lost}");
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a lock file is no database")]
+fn d9_those_who_live_are_told_by_their_locks() {
+    let (_folder, path) = place();
+    let (port, _) = owing(&path);
+    let mut operator = Operator::open(&path).unwrap();
+    let living = operator.living().unwrap();
+    assert_eq!(living.len(), 1);
+    assert_eq!(operator.living().unwrap(), living, "looking changes nothing");
+    let id = &living[0].id;
+    let lock = path.with_file_name(format!("{}.instances/{id}.lock", file_name(&path)));
+    // As after a crash: it is listed, and its file is there with a free lock; or that is gone as well.
+    std::fs::rename(&lock, lock.with_extension("kept")).unwrap();
+    assert_eq!(operator.living().unwrap(), []);
+    std::fs::copy(lock.with_extension("kept"), &lock).unwrap();
+    assert_eq!(operator.living().unwrap(), []);
+    assert_eq!(operator.instances().unwrap().len(), 1);
+    port.close();
+}
+
+fn file_name(path: &std::path::Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}

@@ -55,7 +55,7 @@ impl Known {
             boards: ledger.boards_list()?,
             copies: ledger.subscription_list(&SubscriptionFilter::default())?,
             counts: ledger.counts()?,
-            instances: ledger.instances()?,
+            instances: ledger.living()?,
             lanes: ledger.lanes()?,
             waiting: ledger.waiting_list()?,
             pauses: ledger.pauses()?,
@@ -86,7 +86,6 @@ pub(super) fn fill(status: &mut Status, mut known: Known, policy: &Policy, world
     status.oldest_open = known.counts.oldest_open.map(Moment::from_micros);
     status.instances = std::mem::take(&mut known.instances)
         .into_iter()
-        .filter(|instance| is_alive(instance.pid))
         .map(|instance| Process {
             id: instance.id,
             pid: instance.pid,
@@ -212,9 +211,4 @@ fn lane(lane: LaneInfo) -> Lane {
 
 fn paused(pause: PauseRow) -> Paused {
     Paused { channel: pause.channel, until: Moment::from_micros(pause.until), reason: pause.reason }
-}
-
-/// A process that is gone may still be listed until another one takes its claims over.
-pub(super) fn is_alive(pid: i64) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
 }

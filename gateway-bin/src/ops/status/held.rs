@@ -78,7 +78,7 @@ impl<'a> Holds<'a> {
         }
         let pause = self.status.pauses.iter().find(|pause| pause.channel == channel.as_str());
         if let Some(pause) = pause.filter(|pause| pause.until.micros() > self.now) {
-            return format!("its channel rests until {}", pause.until);
+            return format!("its channel rests until {}: {}", pause.until, pause.reason);
         }
         let head = self.heads.get(&(leg.subscription, leg.kind.as_str()));
         if let Some(head) = head.filter(|head| head.id != leg.id && head.due_at > self.now) {

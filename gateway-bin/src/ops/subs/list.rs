@@ -103,24 +103,37 @@ pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
     Ok(listing)
 }
 
-/// The subscriptions of one task, each with when it was made, in Unix seconds.
+/// The subscriptions of one task.
+pub(in crate::ops) struct OfTask {
+    /// Those that are on the board, each with when it was made, in Unix seconds.
+    pub(in crate::ops) there: Vec<(SubLine, i64)>,
+    /// Copies of those that are there no more.
+    pub(in crate::ops) ended: Vec<SubscriptionInfo>,
+}
+
+/// The subscriptions of one task, as the board and the ledger know them.
 pub(in crate::ops) fn of_task(
     ctx: &Context,
     slug: &str,
     board: &mut Board,
     task: &str,
-) -> anyhow::Result<Vec<(SubLine, i64)>> {
+) -> anyhow::Result<OfTask> {
     let rows = board.subscriptions_of(task)?;
     let (world, policy) = (world(ctx)?, ctx.config.policy(false));
     let filter =
         SubscriptionFilter { task: Some(task.to_owned()), ..SubscriptionFilter::default() };
-    let copies = match ctx.ledger()? {
+    let mut known = match ctx.ledger()? {
         Some(mut ledger) => ledger.subscription_list(&filter)?,
         None => Vec::new(),
     };
     let made: Vec<i64> = rows.iter().map(|row| row.created_at).collect();
-    let copies = Copies::of(&copies, board.path());
-    Ok(lines(slug, board, rows, &copies, &policy, &world).zip(made).collect())
+    let copies = Copies::of(&known, board.path());
+    let there: Vec<_> = lines(slug, board, rows, &copies, &policy, &world).zip(made).collect();
+    known.retain(|copy| {
+        Path::new(&copy.path) == board.path()
+            && !there.iter().any(|(sub, _)| sub.id == Some(copy.id))
+    });
+    Ok(OfTask { there, ended: known })
 }
 
 /// Every row of a board.

@@ -148,6 +148,9 @@ pub struct Decision {
     pub done: bool,
     /// Why not; empty when it was done.
     pub reason: String,
+    /// Whether there is such a leg at all.
+    #[serde(skip)]
+    pub found: bool,
 }
 
 /// Parked and expired legs, oldest first.
@@ -329,13 +332,14 @@ fn decide(
                 Some(row) => work(conn, row)?,
                 None => Err("there is no such delivery"),
             };
-            Ok(decision(*id, outcome))
+            Ok(Decision { found: row.is_some(), ..decision(*id, outcome) })
         })
         .collect()
 }
 
 fn decision(leg: i64, outcome: Outcome) -> Decision {
-    Decision { leg, done: outcome.is_ok(), reason: outcome.err().unwrap_or_default().to_owned() }
+    let reason = outcome.err().unwrap_or_default().to_owned();
+    Decision { leg, done: reason.is_empty(), reason, found: true }
 }
 
 /// Planned again, as if for the first time, under a new epoch; the cursor stays where it is (law D10).

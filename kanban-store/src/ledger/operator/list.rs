@@ -61,6 +61,8 @@ pub struct SubscriptionInfo {
     pub board_cursor: i64,
     /// `offered`, `live`, `gone` or `released`.
     pub life: String,
+    /// When anything of it was last changed, in UTC microseconds.
+    pub updated_at: i64,
     /// How many of its legs are open.
     pub open_legs: i64,
 }
@@ -171,6 +173,7 @@ pub fn subscriptions(
             settled: row.settled,
             board_cursor: row.board_cursor,
             life: row.life,
+            updated_at: row.updated_at,
         })
         .collect())
 }

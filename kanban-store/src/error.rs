@@ -29,7 +29,11 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is no SQLite database, or a damaged one.
-    #[error("{} is not a readable SQLite database", path.display())]
+    #[error(
+        "{} is not a readable SQLite database; put a good copy in its place, and a running gateway goes on by \
+         itself",
+        path.display()
+    )]
     NotADatabase {
         /// The file.
         path: PathBuf,

@@ -167,7 +167,7 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
                         claim.id = claim.0,
                         lane,
                         verdict,
-                        due_at = until.secs(),
+                        due_at = %until,
                         error = detail.as_str(),
                         "not delivered; will be tried again"
                     )
@@ -203,13 +203,13 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
         }
         Notice::Paused { channel, until, reason, credential: true } => error!(
             channel = channel.as_str(),
-            due_at = until.secs(),
+            due_at = %until,
             error = reason.as_str(),
             "credential refused; the channel rests until it is right"
         ),
         Notice::Paused { channel, until, reason, credential: false } => warn!(
             channel = channel.as_str(),
-            due_at = until.secs(),
+            due_at = %until,
             error = reason.as_str(),
             "destination unreachable; the channel rests and is tried again"
         ),

@@ -4,21 +4,28 @@ use std::{future::Future, io, time::Duration};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM and SIGINT, as one stream.
+/// SIGTERM, SIGINT and SIGHUP, as one stream.
 #[derive(Debug)]
 pub struct Signals {
     term: Signal,
     int: Signal,
+    /// None where whoever started us had it ignored, as `nohup` does: that stays so.
+    hup: Option<Signal>,
 }
 
 impl Signals {
-    /// Takes over both signals for the rest of the process's life.
+    /// Takes over these signals for the rest of the process's life.
     ///
     /// # Errors
     ///
     /// When the handlers cannot be registered, or outside a tokio runtime with its I/O driver on.
     pub fn install() -> io::Result<Self> {
-        Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? })
+        let hup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            hup,
+        })
     }
 
     /// Waits for the next signal and names it.
@@ -26,8 +33,25 @@ impl Signals {
         tokio::select! {
             _ = self.term.recv() => "SIGTERM",
             _ = self.int.recv() => "SIGINT",
+            () = received(self.hup.as_mut()) => "SIGHUP",
         }
     }
+}
+
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // A mask in hexadecimal digits; signal number 1 is its lowest bit.
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 1)
 }
 
 /// How a drain ended.
@@ -95,7 +119,7 @@ mod tests {
     async fn signals_are_heard_one_by_one() {
         let mut signals = Signals::install().unwrap();
         let pid = std::process::id().to_string();
-        for (flag, name) in [("-TERM", "SIGTERM"), ("-INT", "SIGINT"), ("-TERM", "SIGTERM")] {
+        for (flag, name) in [("-TERM", "SIGTERM"), ("-INT", "SIGINT"), ("-HUP", "SIGHUP")] {
             assert!(Command::new("kill").args([flag, &pid]).status().unwrap().success());
             assert_eq!(signals.next().await, name);
         }

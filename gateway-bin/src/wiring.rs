@@ -253,6 +253,7 @@ impl ChannelMaker {
                 name: name.clone(),
                 base: server.url,
                 key: server.key,
+                key_from: server.key_from,
                 model: server.model,
                 limits,
             };

@@ -110,6 +110,9 @@ pub enum LookError {
     /// Nobody listens there now: whatever ran there has ended or will be seen later.
     #[error("the receiver cannot be reached: {}", .0.as_str())]
     Unreachable(Detail),
+    /// The credential is refused: the channel rests until it is right.
+    #[error("the credential is refused: {}", .0.as_str())]
+    Credential(Detail),
     /// It failed otherwise; try again.
     #[error("the look failed: {}", .0.as_str())]
     Failed(Detail),

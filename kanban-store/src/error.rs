@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+/// What a new ledger in the place of one that is lost costs.
+const ANEW: &str = "that repeats nothing that is settled, but what was under way or of unknown outcome may be \
+                    told again, and the dead letters and the history of outcomes are lost";
+
 /// An error of the store; the cause is in `source`, not in the text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,7 +29,11 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is no SQLite database, or a damaged one.
-    #[error("{} is not a readable SQLite database", path.display())]
+    #[error(
+        "{} is not a readable SQLite database; put a good copy in its place, and a running gateway goes on by \
+         itself",
+        path.display()
+    )]
     NotADatabase {
         /// The file.
         path: PathBuf,
@@ -305,8 +313,7 @@ pub enum StoreError {
     },
     /// The ledger is no database, or a damaged one.
     #[error(
-        "the ledger {} is damaged; move it and the files beside it away and start anew: that costs the \
-         history of outcomes, and repeats nothing",
+        "the ledger {} is damaged; move it and the files beside it away and start anew: {ANEW}",
         path.display()
     )]
     LedgerDamaged {
@@ -319,8 +326,7 @@ pub enum StoreError {
     /// The ledger was taken away from under us: what is written now is lost with this process.
     #[error(
         "the ledger {} was removed, moved or replaced while it was in use: nothing is sent any more; start \
-         again, with the file in its place if it is still there; without it that costs the history of \
-         outcomes, and repeats nothing that is settled",
+         again, with the file in its place if it is still there; without it {ANEW}",
         path.display()
     )]
     LedgerGone {

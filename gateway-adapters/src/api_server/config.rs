@@ -17,6 +17,9 @@ pub struct ApiServerConfig {
     pub base: String,
     /// The server's key; white space around it is dropped.
     pub key: SecretString,
+    /// Where the key comes from and what to do after changing it, for whoever reads that it is refused;
+    /// never the key. Empty for nothing to say.
+    pub key_from: String,
     /// The model name that every wake carries.
     pub model: String,
     /// Time-outs and sizes.
@@ -103,6 +106,7 @@ mod tests {
             name: ChannelName::api_server("default"),
             base: address.to_owned(),
             key: SecretString::from(key),
+            key_from: String::new(),
             model: String::new(),
             limits: ApiServerLimits::default(),
         }

@@ -51,6 +51,7 @@ use json::JsonReader;
 /// | 404, 405 | retryable: a wrong address or profile is for the operator to mend, the session is not at fault |
 pub struct ApiServer {
     name: ChannelName,
+    key_from: String,
     model: String,
     bearer: HeaderValue,
     chat: Uri,
@@ -85,6 +86,7 @@ impl ApiServer {
             models: config::route(&config.name, &base, "/v1/models")?,
             redactor: Redactor::new([config.key]),
             name: config.name,
+            key_from: config.key_from,
             model: config.model,
             limits: config.limits,
             bearer,
@@ -157,6 +159,8 @@ impl ApiServer {
                 Ok(SessionView::default())
             } else if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
                 Err(LookError::Unsupported)
+            } else if class_of(status) == StatusClass::Credential {
+                Err(LookError::Credential(self.refused(&heard.detail(&self.redactor))))
             } else {
                 Err(LookError::Failed(heard.detail(&self.redactor)))
             };
@@ -172,6 +176,23 @@ impl ApiServer {
             .ok_or_else(|| LookError::Failed(Detail::new("the answer is no list of messages")))
     }
 
+    /// Says which key it was that was refused, before the server's own words.
+    fn refused(&self, words: &Detail) -> Detail {
+        if self.key_from.is_empty() {
+            return words.clone();
+        }
+        Detail::new(&format!("the key of {}: {}", self.key_from, words.as_str()))
+    }
+
+    fn judged(&self, verdict: Verdict) -> Verdict {
+        match verdict {
+            Verdict::Permanent { fault: Fault::Credential, detail } => {
+                Verdict::Permanent { fault: Fault::Credential, detail: self.refused(&detail) }
+            }
+            verdict => verdict,
+        }
+    }
+
     async fn probed(&self) -> Verdict {
         let limits = Limits { total: self.limits.probe, body: self.limits.answer_bytes };
         let request = self.request(Method::GET, self.models.clone(), Bytes::new());
@@ -179,7 +200,7 @@ impl ApiServer {
             Ok(reply) => {
                 let heard = self.heard(reply).await;
                 refusal(heard.status, heard.retry_after, heard.detail(&self.redactor))
-                    .unwrap_or_else(|| Verdict::Delivered(Receipt::default()))
+                    .map_or_else(|| Verdict::Delivered(Receipt::default()), |no| self.judged(no))
             }
             Err(NoAnswer::NotSent(detail)) => Verdict::Unreachable { detail },
             // A probe has no effect that could be in doubt.
@@ -208,7 +229,7 @@ impl Channel for ApiServer {
         };
         let limits = Limits { total: self.limits.turn, body: self.limits.answer_bytes };
         match self.client.open(request, limits).await {
-            Ok(reply) => self.heard(reply).await.verdict(&self.redactor),
+            Ok(reply) => self.judged(self.heard(reply).await.verdict(&self.redactor)),
             Err(no_answer) => no_answer.into(),
         }
     }

@@ -139,8 +139,6 @@ async fn a_look_that_saw_nothing_says_why() {
     }
     let whole = r#"{"session_id":"s","data":[]}"#;
     for (status, body) in [
-        ("401 No", ""),
-        ("403 No", ""),
         ("429 No", ""),
         ("500 Oops", ""),
         ("503 No", missing),
@@ -218,14 +216,20 @@ async fn w4_a_running_turn_is_seen_and_w3_a_rotated_session_is_followed() {
 }
 
 #[tokio::test]
-async fn a_look_with_the_wrong_key_fails_within_its_time() {
+async fn d8_a_look_with_the_wrong_key_is_a_refused_credential_that_says_whose_key_it_was() {
     let receiver = Receiver::start(ReceiverConfig::default()).await.unwrap();
     let wrong = api(&receiver.url(), "wrong-key-0123456789", hasty());
     match wrong.look("s", None).await {
-        Err(LookError::Failed(detail)) => {
-            assert_eq!(detail.as_str(), "HTTP 401 invalid_api_key: Invalid API key")
-        }
+        Err(LookError::Credential(detail)) => assert_eq!(
+            detail.as_str(),
+            "the key of `api_server` for profile default, in the tests: \
+             HTTP 401 invalid_api_key: Invalid API key"
+        ),
         other => panic!("{other:?}"),
     }
     assert!(hasty().look < Duration::from_secs(1));
+    // A wake and a probe say the same.
+    let words = "the key of `api_server` for profile default, in the tests: HTTP 401";
+    assert!(wrong.probe().await.detail().starts_with(words));
+    assert!(matches!(look_at("403 No", "").await, Err(LookError::Credential(_))));
 }

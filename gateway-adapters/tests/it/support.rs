@@ -65,6 +65,7 @@ mod server {
             name: name(),
             base: base.to_owned(),
             key: key.into(),
+            key_from: "`api_server` for profile default, in the tests".to_owned(),
             model: "hermes-agent".to_owned(),
             limits,
         };

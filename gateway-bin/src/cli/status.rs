@@ -58,12 +58,16 @@ fn boards(status: &Status) {
         let BoardHealth { slug, state, subscriptions, newest_event, path, .. } = board;
         let id = board.id.map(|id| format!(" (id {id})")).unwrap_or_default();
         say!("  {}{id}: {}", shown(slug), shown(state));
-        let subscriptions = counted(*subscriptions, "subscription");
+        let subscriptions = subscriptions.map_or_else(
+            || "subscriptions unknown".to_owned(),
+            |count| counted(count, "subscription"),
+        );
+        let newest = newest_event.map_or_else(|| "unknown".to_owned(), |id| id.to_string());
         let replaced = match board.incarnation {
             Some(number) if number > 1 => format!(", file {number} behind its path"),
             _ => String::new(),
         };
-        say!("    {subscriptions}, newest event {newest_event}, {}{replaced}", shown(path));
+        say!("    {subscriptions}, newest event {newest}, {}{replaced}", shown(path));
         for note in &board.notes {
             say!("    {}", shown(note));
         }

@@ -17,6 +17,8 @@ pub struct ApiServerConfig {
     pub url: String,
     /// Its API key.
     pub key: SecretString,
+    /// Where the key was read, once, at the start.
+    pub key_from: String,
     /// The model name to send; `None` leaves it to the profile.
     pub model: Option<String>,
 }
@@ -95,7 +97,8 @@ impl One<'_, '_> {
         let url = self.url();
         let model = self.text("model");
         let key = self.key();
-        Some(ApiServerConfig { profile, url: url?, key: key?, model })
+        let (key, key_from) = key?;
+        Some(ApiServerConfig { profile, url: url?, key, key_from, model })
     }
 
     fn url(&mut self) -> Option<String> {
@@ -112,14 +115,14 @@ impl One<'_, '_> {
         }
     }
 
-    fn key(&mut self) -> Option<SecretString> {
+    fn key(&mut self) -> Option<(SecretString, String)> {
         let sources = (self.text("key"), self.text("key_file"), self.text("key_env"));
-        let key = match sources {
-            (Some(key), None, None) => key,
+        let (key, from) = match sources {
+            (Some(key), None, None) => (key, format!("`key` in {}", self.setting.place)),
             (None, Some(file), None) => {
                 let path = self.reader.locate(&file, &self.setting.origin);
                 match fs::read_to_string(&path) {
-                    Ok(text) => text.trim().to_owned(),
+                    Ok(text) => (text.trim().to_owned(), format!("`key_file` {}", path.display())),
                     Err(error) => {
                         self.wrong(&format!("`key_file` {}: {error}", path.display()));
                         return None;
@@ -127,7 +130,9 @@ impl One<'_, '_> {
                 }
             }
             (None, None, Some(name)) => match self.reader.env.get(&name) {
-                Some(value) => value.trim().to_owned(),
+                Some(value) => {
+                    (value.trim().to_owned(), format!("the environment variable {name}"))
+                }
                 None => {
                     self.wrong(&format!("`key_env`: the variable {name} is not set"));
                     return None;
@@ -142,7 +147,7 @@ impl One<'_, '_> {
             self.wrong("the key must be one word of visible ASCII characters");
             return None;
         }
-        Some(SecretString::from(key))
+        Some((SecretString::from(key), from))
     }
 
     fn text(&mut self, name: &str) -> Option<String> {

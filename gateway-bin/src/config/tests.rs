@@ -292,6 +292,11 @@ fn keys_come_from_file_or_environment_and_are_never_shown() {
     let keys: Vec<&str> =
         loaded.config.api_servers.iter().map(|server| server.key.expose_secret()).collect();
     assert_eq!(keys, ["a-secret-of-key-file", "b-secret-of-environment", "c-secret-in-file"]);
+    let from: Vec<&str> =
+        loaded.config.api_servers.iter().map(|server| server.key_from.as_str()).collect();
+    assert!(from[0].ends_with("/kanban-gateway/key") && from[0].starts_with("`key_file` /"));
+    assert_eq!(from[1], "the environment variable B_KEY");
+    assert!(from[2].contains("`key` in ") && from[2].contains("config.toml"), "{from:?}");
     let everything = format!("{loaded:?}") + &serde_json::to_string(&loaded.shown).unwrap();
     assert!(!everything.contains("secret-"), "{everything}");
     let masked = loaded.shown.iter().find(|s| s.key == "api_server[2].key");

@@ -79,6 +79,11 @@ impl<'a> Variables<'a> {
         }
     }
 
+    /// Whether `.env` says something about a variable.
+    pub(super) fn is_in_file(&self, name: &str) -> bool {
+        self.dotenv.contains_key(name)
+    }
+
     /// Whether a variable holds one of Hermes' words for "yes".
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_on)

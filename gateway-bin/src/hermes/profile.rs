@@ -52,7 +52,7 @@ impl Profile {
         Self {
             name: home.name.clone(),
             home: home.path.clone(),
-            server: server(&home.name, files, variables),
+            server: server(home, files, variables),
             gates: Gates {
                 dispatch: gate("dispatch_in_gateway", "HERMES_KANBAN_DISPATCH_IN_GATEWAY"),
                 notify: gate("notify_in_gateway", "HERMES_KANBAN_NOTIFY_IN_GATEWAY"),

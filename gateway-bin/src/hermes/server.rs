@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     files::{Files, Variables},
-    home::DEFAULT_PROFILE,
+    home::{DEFAULT_PROFILE, ProfileHome},
     profile::{configured, platform_maps},
 };
 
@@ -26,14 +26,18 @@ pub struct ApiServer {
     pub url: String,
     /// Its API key.
     pub key: SecretString,
+    /// Where the key comes from, and when it is read.
+    pub key_from: String,
     /// The model name it advertises.
     pub model: String,
 }
 
 impl PartialEq for ApiServer {
     fn eq(&self, other: &Self) -> bool {
-        let shown =
-            |server: &Self| (server.profile.clone(), server.url.clone(), server.model.clone());
+        let shown = |server: &Self| {
+            let Self { profile, url, key: _, key_from, model } = server.clone();
+            (profile, url, key_from, model)
+        };
         shown(self) == shown(other) && self.key.expose_secret() == other.key.expose_secret()
     }
 }
@@ -58,7 +62,8 @@ pub fn default_model(profile: &str) -> String {
 }
 
 /// The server of a profile, as Hermes would start it.
-pub(super) fn server(profile: &str, files: &Files, variables: Variables<'_>) -> Server {
+pub(super) fn server(home: &ProfileHome, files: &Files, variables: Variables<'_>) -> Server {
+    let profile = home.name.as_str();
     let by_variable =
         variables.is_on("API_SERVER_ENABLED") || variables.get("API_SERVER_KEY").is_some();
     if !by_variable && !configured(files, API_SERVER).unwrap_or(false) {
@@ -85,8 +90,29 @@ pub(super) fn server(profile: &str, files: &Files, variables: Variables<'_>) -> 
         profile: profile.to_owned(),
         url: format!("http://{}:{}", authority(&host), port.unwrap_or(DEFAULT_PORT)),
         key: SecretString::from(key.trim().to_owned()),
+        key_from: key_from(home, by_variable, files, variables),
         model: model.unwrap_or_else(|| default_model(profile)),
     })
+}
+
+/// Where a profile's key comes from.
+fn key_from(
+    home: &ProfileHome,
+    by_variable: bool,
+    files: &Files,
+    variables: Variables<'_>,
+) -> String {
+    let in_file = extra(files, "key").and_then(text).is_some();
+    let read =
+        |file: &str| format!("{}, read again when it changes", home.path.join(file).display());
+    let from = match (in_file, variables.get("API_SERVER_KEY").is_some()) {
+        (_, true) if by_variable && variables.is_in_file("API_SERVER_KEY") => read(".env"),
+        (_, true) if by_variable => {
+            "API_SERVER_KEY in the environment; restart `run` after changing it".to_owned()
+        }
+        _ => read("config.yaml"),
+    };
+    format!("`api_server` for profile {}, from {from}", home.name)
 }
 
 /// Why a key will not do.

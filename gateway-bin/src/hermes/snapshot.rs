@@ -42,6 +42,10 @@ impl Hermes {
                     profile: server.profile.clone(),
                     url: server.url.clone(),
                     key: server.key.clone(),
+                    key_from: format!(
+                        "`api_server` for profile {}, from {}; restart `run` after changing it",
+                        server.profile, server.key_from
+                    ),
                     model: model.unwrap_or_else(|| default_model(&server.profile)),
                 },
             );
@@ -58,6 +62,7 @@ impl Hermes {
                     profile: name.clone(),
                     url: format!("{}/p/{name}", server.url),
                     key: server.key.clone(),
+                    key_from: server.key_from.clone(),
                     model: server.model.clone(),
                 });
             }

@@ -97,10 +97,10 @@ pub struct BoardHealth {
     pub incarnation: Option<i64>,
     /// What is odd about it and keeps nothing from being delivered.
     pub notes: Vec<String>,
-    /// How many subscriptions it has.
-    pub subscriptions: usize,
-    /// The newest event.
-    pub newest_event: i64,
+    /// How many subscriptions it has; none where it cannot be read.
+    pub subscriptions: Option<usize>,
+    /// The newest event; none where it cannot be read.
+    pub newest_event: Option<i64>,
 }
 
 /// A lane that is held.

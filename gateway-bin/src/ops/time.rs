@@ -1,10 +1,8 @@
 //! One form for every time that is printed: RFC 3339 in UTC, with a fraction where it is known.
 
-use std::{
-    fmt,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::fmt;
 
+use kanban_notify::time::Timestamp;
 use serde::{Serialize, Serializer};
 
 const MICROS: i64 = 1_000_000;
@@ -32,15 +30,7 @@ impl Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rows may hold anything; what lies outside of the years 1970 to 9999 is shown at their edge.
-        const LAST: u64 = 253_402_300_799_999_999;
-        let micros = u64::try_from(self.0).unwrap_or(0).min(LAST);
-        let at = UNIX_EPOCH + Duration::from_micros(micros);
-        if self.0 % MICROS == 0 {
-            humantime::format_rfc3339_seconds(at).fmt(f)
-        } else {
-            humantime::format_rfc3339_micros(at).fmt(f)
-        }
+        Timestamp::from_micros(self.0).fmt(f)
     }
 }
 

@@ -120,6 +120,8 @@ async fn a_ledger_that_cannot_be_used_is_named_with_its_remedy() {
     {
         let said = printed(&world, arguments, 1).await;
         assert!(said.contains(&remedy), "{arguments:?}: {said}");
+        assert!(said.contains("under way or of unknown outcome may be told again"), "{said}");
+        assert!(said.contains("the dead letters and the history of outcomes are lost"), "{said}");
     }
 }
 

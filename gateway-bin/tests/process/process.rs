@@ -70,6 +70,18 @@ impl Process {
         Self::start(world, &["run"])
     }
 
+    /// Starts `run` as `nohup` does, with SIGHUP ignored.
+    pub fn run_without_hangup(world: &World) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", "trap '' HUP; exec \"$0\" run", env!("CARGO_BIN_EXE_kanban-gateway")])
+            .env_clear()
+            .envs(world.variables())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        Self::spawn(command.stdout(Stdio::null()))
+    }
+
     pub fn start(world: &World, arguments: &[&str]) -> Self {
         Self::spawn(command(world, arguments).stdout(Stdio::null()))
     }

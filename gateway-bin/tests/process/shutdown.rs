@@ -1,4 +1,4 @@
-//! SIGTERM: no new claims, an end within the grace time, and nothing lost or doubled after it.
+//! SIGTERM, SIGINT, SIGHUP: no new claims, an end within the grace time, and nothing lost or doubled after it.
 
 use std::time::{Duration, Instant};
 
@@ -128,7 +128,14 @@ async fn d6_a_stop_with_a_hundred_claims_in_flight_ends_within_the_grace_and_eac
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupt_stops_as_a_termination_does_and_either_may_come_second() {
-    for (first_signal, second_signal) in [("-INT", "-TERM"), ("-TERM", "-INT"), ("-INT", "-INT")] {
+    let pairs = [
+        ("-INT", "-TERM"),
+        ("-TERM", "-INT"),
+        ("-INT", "-INT"),
+        ("-HUP", "-TERM"),
+        ("-TERM", "-HUP"),
+    ];
+    for (first_signal, second_signal) in pairs {
         let mut world = World::new().await;
         let asked = one_in_flight_and_three_waiting(&mut world, "60s");
         let mut first = Process::run(&world);
@@ -144,6 +151,22 @@ async fn an_interrupt_stops_as_a_termination_does_and_either_may_come_second() {
         second.signal(first_signal);
         assert!(second.ended().await.success());
     }
+}
+
+/// A terminal that is closed takes nobody with it whom `nohup` started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hangup_that_is_ignored_at_the_start_stays_ignored() {
+    let world = World::new().await;
+    let mut run = Process::run_without_hangup(&world);
+    for session in ["sess-before", "sess-after"] {
+        let (task, row) = world.cards.asked("Build the report", session);
+        let event = world.cards.complete(&task, "done once");
+        world.settled(&row, event).await;
+        run.signal("-HUP");
+    }
+    run.terminate();
+    assert!(run.ended().await.success(), "{}", run.log());
+    assert!(!run.log().contains("SIGHUP"), "{}", run.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -101,6 +101,20 @@ async fn one_bad_board_takes_nothing_from_the_others() {
     for rest in ["set-up alone", "default", ": ok", "1 subscription,", "process "] {
         assert!(people.contains(rest), "{rest:?} is missing in:\n{people}");
     }
+    assert!(people.contains("subscriptions unknown, newest event unknown"), "{people}");
+    let boards = printed(&world, &["status", "--json"], 3).await;
+    let boards: serde_json::Value = serde_json::from_str(&boards).unwrap();
+    for board in boards["boards"].as_array().unwrap() {
+        let known = board["slug"] == "default";
+        assert_eq!(board["subscriptions"].is_u64() && board["newest_event"].is_i64(), known);
+        assert_eq!(board["subscriptions"].is_null() && board["newest_event"].is_null(), !known);
+    }
+    for arguments in
+        [&["task", "create", "--board", "ops", "x"][..], &["sub", "list", "--board", "ops"]]
+    {
+        let said = printed(&world, arguments, 7).await;
+        assert!(said.contains("put a good copy in its place"), "{arguments:?}: {said}");
+    }
     let listed = printed(&world, &["sub", "list"], 3).await;
     for part in ["sess-abc", "board `ops` is left out", "board `nowhere` is left out"] {
         assert!(listed.contains(part), "{part:?} is missing in:\n{listed}");

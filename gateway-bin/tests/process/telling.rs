@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     process::Process,
-    support::{cards::connect, world::World},
+    support::{cards::connect, wait::eventually, world::World},
 };
 
 /// Opens well, and breaks at the first read: the pages of the subscriptions are rubbish.
@@ -89,5 +89,43 @@ async fn every_line_has_a_fixed_sentence_and_documented_fields() {
     }
     for step in ["owed", "intended", "sent", "not delivered", "delivered", "cursor raised"] {
         assert!(about_task.iter().any(|told| told == step), "{step} is missing in {about_task:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d8_a_refused_key_is_named_by_its_place_and_an_earlier_refusal_is_no_error_at_a_start() {
+    let mut world = World::new().await;
+    let url = world.receiver.url();
+    world.server("default", &url, "wrong-key-0123456789");
+    let (task, row) = world.cards.asked("Build the report", "sess-abc");
+    let event = world.cards.complete(&task, "done once");
+    let mut run = Process::run(&world);
+    run.says("credential refused; the channel rests until it is right").await;
+    let paused = eventually("the rest is in the ledger", || {
+        gateway_bin::ops::status::status(&world.context()).pauses.into_iter().next()
+    })
+    .await;
+    run.terminate();
+    assert!(run.ended().await.success());
+    let log = run.log();
+    let line = log.lines().find(|line| line.contains("credential refused")).unwrap();
+    for told in [line, paused.reason.as_str()] {
+        assert!(told.contains("`api_server` for profile default, from `key` in "), "{told}");
+        assert!(told.contains("restart `run` after changing it") && told.contains("401"), "{told}");
+    }
+    assert!(!log.contains("wrong-key") && world.receiver.wakes().is_empty(), "{log}");
+    let due = line.split("due_at=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(humantime::parse_rfc3339(due).is_ok(), "{line}");
+
+    let right = world.receiver.key();
+    world.server("default", &url, secrecy::ExposeSecret::expose_secret(&right));
+    let mut run = Process::run(&world);
+    world.settled(&row, event).await;
+    run.terminate();
+    assert!(run.ended().await.success());
+    let log = run.log();
+    assert!(!log.contains("ERROR"), "{log}");
+    for line in ["a channel rests since an earlier run; its key is tried now", "channel resumed"] {
+        assert!(log.contains(line), "{line:?} is missing in:\n{log}");
     }
 }

@@ -120,8 +120,8 @@ pub(super) fn step(input: &Input, names: &mut Names) {
 fn looked<T>(lane: &Lane, result: &Result<T, LookError>, names: &mut Names) {
     let name = lane.name();
     match result {
-        // A channel that nobody answers on is told of as a whole.
-        Err(LookError::Unsupported | LookError::Unreachable(_)) => {}
+        // A channel that nobody answers on, or that refuses its key, is told of as a whole.
+        Err(LookError::Unsupported | LookError::Unreachable(_) | LookError::Credential(_)) => {}
         Err(failure) => {
             let error = failure.to_string();
             if names.look_failed(lane) {
@@ -167,7 +167,7 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
                         claim.id = claim.0,
                         lane,
                         verdict,
-                        due_at = until.secs(),
+                        due_at = %until,
                         error = detail.as_str(),
                         "not delivered; will be tried again"
                     )
@@ -203,15 +203,20 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
         }
         Notice::Paused { channel, until, reason, credential: true } => error!(
             channel = channel.as_str(),
-            due_at = until.secs(),
+            due_at = %until,
             error = reason.as_str(),
             "credential refused; the channel rests until it is right"
         ),
         Notice::Paused { channel, until, reason, credential: false } => warn!(
             channel = channel.as_str(),
-            due_at = until.secs(),
+            due_at = %until,
             error = reason.as_str(),
             "destination unreachable; the channel rests and is tried again"
+        ),
+        Notice::RefusedBefore { channel, reason } => info!(
+            channel = channel.as_str(),
+            reason = reason.as_str(),
+            "a channel rests since an earlier run; its key is tried now"
         ),
         Notice::Resumed { channel } => info!(channel = channel.as_str(), "channel resumed"),
         Notice::Rotated { from, to } => {

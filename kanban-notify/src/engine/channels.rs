@@ -4,21 +4,33 @@ use std::time::Duration;
 
 use super::{
     Command, Engine, Notice,
-    outcome::PROBE_PACE,
     places::ChannelState,
-    state::{Phase, Timer},
+    state::{Lane, Phase, Timer},
 };
 use crate::{
     backoff,
     ids::ChannelName,
     record::Pause,
     time::Timestamp,
-    verdict::{Detail, Verdict},
+    verdict::{Detail, Fault, Verdict},
 };
 
 /// First and longest rest of a channel that cannot be reached. Where its server's process can be seen,
 /// its start ends the rest.
 const UNREACHABLE_PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(450));
+
+/// First and longest time between two probes of a refused credential.
+const PROBE_PACE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(900));
+
+/// The first rest after a credential was refused to a lane.
+pub(super) fn refused(lane: &Lane, reason: &Detail, now: Timestamp) -> Pause {
+    Pause {
+        channel: lane.channel().clone(),
+        until: now.after(backoff::pause(PROBE_PACE, 1, lane.seed(), None)),
+        reason: reason.clone(),
+        credential: true,
+    }
+}
 
 impl Engine {
     /// Concurrency follows what the receiver can take (law D6).
@@ -87,15 +99,37 @@ impl Engine {
         self.pause(pause);
     }
 
+    /// A channel's credential was refused before this process was started: people are told again only if
+    /// the probe, which comes first, is refused too.
+    pub(super) fn refused_before(&mut self, pause: Pause) {
+        let name = pause.channel.clone();
+        let (until, reason) = (pause.until, pause.reason.clone());
+        let channel = self.channel_mut(&name);
+        channel.pause = Some(pause);
+        channel.told = true;
+        channel.refused_before = true;
+        self.set_timer(Timer::Channel(name.clone()), until);
+        self.out.push(Command::Tell(Notice::RefusedBefore { channel: name, reason }));
+    }
+
+    /// A look's credential was refused: the channel rests as after a refused wake (law D8).
+    pub(super) fn look_refused(&mut self, lane: &Lane, reason: &Detail, now: Timestamp) {
+        self.reached(lane.channel());
+        let pause = refused(lane, reason, now);
+        self.out.push(Command::Rest(pause.clone()));
+        self.pause(pause);
+    }
+
     /// Stops using a channel for a while (law D8).
     pub(super) fn pause(&mut self, pause: Pause) {
         let name = pause.channel.clone();
         let channel = self.channel_mut(&name);
         let (until, reason, credential) = (pause.until, pause.reason.clone(), pause.credential);
+        let refused = channel.pause.as_ref().is_some_and(|old| old.credential);
         let longer = channel.pause.as_ref().is_none_or(|old| old.until < until);
         if longer {
             channel.pause = Some(pause);
-            let first = !std::mem::replace(&mut channel.told, true) || credential;
+            let first = !std::mem::replace(&mut channel.told, true) || credential && !refused;
             self.set_timer(Timer::Channel(name.clone()), until);
             if first {
                 let notice = Notice::Paused { channel: name, until, reason, credential };
@@ -151,6 +185,7 @@ impl Engine {
         channel.probing = false;
         if matches!(verdict, Verdict::Delivered(_)) {
             channel.failed_probes = 0;
+            channel.refused_before = false;
             // Before any intent: the ledger still says until when the channel was to rest.
             self.out.push(Command::Lift(name.clone()));
             self.resume(name);
@@ -161,6 +196,14 @@ impl Engine {
         let until = now.after(backoff::pause(PROBE_PACE, channel.failed_probes, seed, None));
         if let Some(pause) = &mut channel.pause {
             pause.until = until;
+            if let Verdict::Permanent { fault: Fault::Credential, detail } = verdict {
+                pause.reason = detail.clone();
+                if std::mem::take(&mut channel.refused_before) {
+                    let Pause { channel, until, reason, credential } = pause.clone();
+                    let notice = Notice::Paused { channel, until, reason, credential };
+                    self.out.push(Command::Tell(notice));
+                }
+            }
             self.out.push(Command::Rest(pause.clone()));
         }
         self.set_timer(Timer::Channel(name.clone()), until);

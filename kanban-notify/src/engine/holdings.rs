@@ -51,11 +51,11 @@ impl Engine {
             self.take_over(claim, now);
         }
         for pause in work.pauses {
-            if first && !pause.credential {
+            match (first, pause.credential) {
                 // Nobody was there when somebody else looked; that is tried anew at a start.
-                self.rested_before(pause, now);
-            } else {
-                self.pause(pause);
+                (true, false) => self.rested_before(pause, now),
+                (true, true) => self.refused_before(pause),
+                (false, _) => self.pause(pause),
             }
         }
         for RecentWake { channel, session, at, failed } in work.recent_wakes {

@@ -154,6 +154,12 @@ impl Engine {
                 self.touched.insert(lane);
                 return;
             }
+            Err(LookError::Credential(detail)) => {
+                self.look_refused(&lane, &detail, now);
+                self.release_place(lane.channel());
+                self.touched.insert(lane);
+                return;
+            }
             Err(LookError::Failed(_)) => {
                 state.looks = state.looks.saturating_add(1);
                 // After a failed attempt there is nothing to be spared by looking again and again.

@@ -97,6 +97,13 @@ pub enum Notice {
         /// Whether its credential was refused; else nobody was there.
         credential: bool,
     },
+    /// An earlier process was refused on a channel; its credential is probed now.
+    RefusedBefore {
+        /// The channel.
+        channel: ChannelName,
+        /// What it was told then.
+        reason: Detail,
+    },
     /// A channel is used again.
     Resumed {
         /// The channel.

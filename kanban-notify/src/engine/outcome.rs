@@ -1,8 +1,6 @@
 //! What a verdict does to a claim and to each of its legs (laws D3, D7, D8, W7).
 
-use std::time::Duration;
-
-use super::Engine;
+use super::{Engine, channels};
 use crate::{
     backoff,
     ids::{ClaimId, LegId},
@@ -14,9 +12,6 @@ use crate::{
     verdict::{Detail, Fault, Verdict},
 };
 
-/// First and longest time between two probes of a refused credential.
-pub(super) const PROBE_PACE: (Duration, Duration) =
-    (Duration::from_secs(30), Duration::from_secs(900));
 /// A failed turn costs a whole turn: the next one comes so many first pauses later (law W7).
 const FAILED_TURN_FACTOR: u32 = 30;
 
@@ -60,10 +55,7 @@ impl Engine {
             settlement.alias = Some((session.clone(), to.clone()));
         }
         if let Verdict::Permanent { fault: Fault::Credential, .. } = verdict {
-            let until = now.after(backoff::pause(PROBE_PACE, 1, claim.lane.seed(), None));
-            let channel = claim.lane.channel().clone();
-            let reason = detail.clone();
-            settlement.pause = Some(Pause { channel, until, reason, credential: true });
+            settlement.pause = Some(channels::refused(&claim.lane, &detail, now));
         }
         if let Verdict::Unreachable { .. } = verdict {
             let channel = claim.lane.channel().clone();

@@ -75,6 +75,8 @@ pub(super) struct ChannelState {
     pub(super) pause: Option<Pause>,
     pub(super) probing: bool,
     pub(super) failed_probes: u32,
+    /// It was refused in an earlier process; whether it still is will be known after a probe.
+    pub(super) refused_before: bool,
     /// Attempts in a row that found nobody there; from the first on, one at a time tries (law D8).
     pub(super) unreachable: u32,
     /// People were told that it rests.
@@ -90,6 +92,7 @@ impl ChannelState {
             pause: None,
             probing: false,
             failed_probes: 0,
+            refused_before: false,
             unreachable: 0,
             told: false,
         }

@@ -174,6 +174,11 @@ impl Engine {
                 let ability = self.world.channels.get(channel).copied();
                 self.unreadable(id, ability.is_some_and(|ability| ability.deduplicates), now);
             }
+            Err(LookError::Credential(detail)) => {
+                let lane = claim.lane.clone();
+                self.look_refused(&lane, &detail, now);
+                self.unknown_since(id, true, now);
+            }
             Err(error) => {
                 let detail = Detail::new(&error.to_string());
                 if let LookError::Unreachable(reason) = &error {

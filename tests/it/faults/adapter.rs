@@ -61,6 +61,7 @@ fn api(client: HttpClient, base: &str, silent: bool) -> ApiServer {
         name: ChannelName::api_server("default"),
         base: base.to_owned(),
         key: parts::KEY.into(),
+        key_from: String::new(),
         model: "hermes-agent".to_owned(),
         limits,
     };
@@ -86,6 +87,7 @@ async fn meet(case: &Case, client: HttpClient) -> Met {
                 let verdict = match &error {
                     LookError::Unsupported => "unsupported",
                     LookError::Unreachable(_) => "unreachable",
+                    LookError::Credential(_) => "credential",
                     LookError::Failed(_) => "failed",
                 };
                 let shown = format!("{error:?}");

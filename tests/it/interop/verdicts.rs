@@ -98,6 +98,7 @@ async fn w7_what_the_server_refuses_is_told_apart() {
             name: name.clone(),
             base: home.base_url(),
             key: key.to_owned().into(),
+            key_from: String::new(),
             model: "hermes-agent".to_owned(),
             limits: ApiServerLimits::default(),
         };
@@ -142,6 +143,7 @@ async fn d8_a_wrong_key_rests_the_channel_until_the_key_is_right() {
     let status = scene.ours.status();
     assert_eq!(status.pauses.len(), 1, "{status:?}");
     assert!(status.pauses[0].reason.contains("401"), "{status:?}");
+    assert!(status.pauses[0].reason.contains("/.env, read again when it changes"), "{status:?}");
     assert_eq!(scene.ours.dead().len(), 0);
     // Nothing but the file is touched: not our gateway, not the server.
     std::fs::write(&file, right).expect(".env");

@@ -17,6 +17,14 @@ fn named_profiles_have_their_own_gateways_and_servers() {
     assert_eq!(world(&hermes, Generation::Old).hermes["api_server"], set(["default", "work"]));
     assert_eq!(world(&hermes, Generation::Newer).hermes["api_server"], set(["work"]));
     let servers = hermes.api_servers(&[]);
+    for (server, file) in servers.iter().zip(["h/.env", "h/profiles/work/.env"]) {
+        let path = machine.path(file).display().to_string();
+        let from = format!(
+            "`api_server` for profile {}, from {path}, read again when it changes",
+            server.profile
+        );
+        assert_eq!(server.key_from, from);
+    }
     let urls: Vec<(&str, &str)> =
         servers.iter().map(|s| (s.profile.as_str(), s.url.as_str())).collect();
     assert_eq!(urls, [("default", "http://127.0.0.1:8642"), ("work", "http://127.0.0.1:8700")]);
@@ -49,12 +57,17 @@ fn servers_the_operator_names_take_the_place_of_the_profiles_own() {
         profile: profile.to_owned(),
         url: "http://named".to_owned(),
         key: "k".into(),
+        key_from: "`key` in config.toml".to_owned(),
         model: None,
     };
     let servers = machine.hermes().api_servers(&[named("default"), named("far")]);
     let models: Vec<(&str, &str)> =
         servers.iter().map(|s| (s.url.as_str(), s.model.as_str())).collect();
     assert_eq!(models, [("http://named", "hermes-agent"), ("http://named", "far")]);
+    assert_eq!(
+        servers[0].key_from,
+        "`api_server` for profile default, from `key` in config.toml; restart `run` after changing it"
+    );
     // Nothing is known of the process behind a server that the operator names.
     machine.gateway("h", 41, "", &[API]);
     let started = kanban_notify::time::Timestamp::from_secs(1_780_000_592);

@@ -54,8 +54,8 @@ pub(super) fn look(
             state: "ok".to_owned(),
             incarnation: board.map(|board| board.incarnation),
             notes: Vec::new(),
-            subscriptions: 0,
-            newest_event: 0,
+            subscriptions: None,
+            newest_event: None,
         };
         if let Err(error) = look_at(path, &mut health, &mut looked, known, policy, world) {
             health.state = format!("{error:#}");
@@ -83,8 +83,8 @@ pub(super) fn look(
                 ),
                 incarnation: Some(board.incarnation),
                 notes: Vec::new(),
-                subscriptions: 0,
-                newest_event: board.position,
+                subscriptions: None,
+                newest_event: None,
             });
         }
     }
@@ -110,20 +110,20 @@ fn look_at(
         "it cannot be written, so nothing is delivered from it; make the file and its folder writable for this user"
             .clone_into(&mut health.state);
     }
-    health.newest_event = board.sequence()?;
+    let newest = board.sequence()?;
+    health.newest_event = Some(newest);
     let rows = subs::rows(&mut board)?;
-    health.subscriptions = rows.len();
+    health.subscriptions = Some(rows.len());
     let position = known.board(path).map_or(0, |board| board.position);
-    health.notes = notes(health.newest_event, position, &rows);
+    health.notes = notes(newest, position, &rows);
     let copies = Copies::of(&known.copies, board.path());
     if health.state == "ok" {
         let rules = Rules { has_mode: board.features().delivery_mode, policy, world };
         let found = pending::pending(&mut board, &rows, &copies, position, &rules)?;
         // What was judged is not asked about any more.
         if !rows.is_empty()
-            && position < health.newest_event
-            && let Some(why) =
-                accept::asked(&mut board, position, health.newest_event, &found, policy)?
+            && position < newest
+            && let Some(why) = accept::asked(&mut board, position, newest, &found, policy)?
         {
             health.state = why;
         }

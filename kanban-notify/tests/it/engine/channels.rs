@@ -5,7 +5,7 @@ use kanban_notify::{
     history::SessionView,
     ports::LookError,
     record::Pause,
-    verdict::{Detail, Receipt},
+    verdict::{Detail, Fault, Receipt},
 };
 
 use super::*;
@@ -141,4 +141,116 @@ fn f4_what_could_not_be_looked_at_for_three_days_is_parked() {
     let (_, state, reason) = &plan.closes[0];
     assert_eq!((state, reason.as_str()), (&LegState::Parked, "connection refused"));
     assert!(plan.closes.len() <= tried);
+}
+
+fn refused_key() -> Verdict {
+    Verdict::Permanent { fault: Fault::Credential, detail: Detail::new("HTTP 401") }
+}
+
+fn told_of_refusals(bench: &Bench) -> Vec<&'static str> {
+    let told = |command: &Command| match command {
+        Command::Tell(Notice::Paused { credential: true, .. }) => Some("refused"),
+        Command::Tell(Notice::RefusedBefore { .. }) => Some("refused before"),
+        Command::Tell(Notice::Resumed { .. }) => Some("resumed"),
+        _ => None,
+    };
+    bench.out.iter().filter_map(told).collect()
+}
+
+#[test]
+fn d8_a_look_whose_key_is_refused_rests_the_channel_at_once_and_is_told_once() {
+    let mut bench = Bench::new(Policy::default(), world(true, true), waiting());
+    bench.pass(Pass::default(), &[]);
+    let lanes = looks(&mut bench);
+    assert!(lanes.len() > 1);
+    for lane in lanes {
+        let refused = Err(LookError::Credential(Detail::new("HTTP 401")));
+        bench.feed(Input::Looked { lane, claim: None, result: refused });
+    }
+    let rests = |command: &Command| match command {
+        Command::Rest(pause) => Some(pause.credential),
+        _ => None,
+    };
+    assert_eq!(bench.take(rests), Some(true));
+    assert_eq!(told_of_refusals(&bench), ["refused"]);
+    // Nothing is looked at or sent before the probe says that the key is right.
+    bench.at(seconds(20));
+    assert!(looks(&mut bench).is_empty() && bench.intent().is_none());
+    bench.at(seconds(60));
+    let channel = bench.wanted("a probe", |command| match command {
+        Command::Probe(channel) => Some(channel.clone()),
+        _ => None,
+    });
+    assert!(looks(&mut bench).is_empty() && bench.intent().is_none());
+    let verdict = Verdict::Delivered(Receipt::default());
+    bench.feed(Input::Probed { channel, verdict });
+    assert!(!looks(&mut bench).is_empty());
+    assert_eq!(told_of_refusals(&bench), ["refused", "resumed"]);
+}
+
+#[test]
+fn d8_a_look_for_an_unknown_outcome_whose_key_is_refused_is_made_again_once_it_is_right() {
+    let one = work(vec![owed(1, key("api_server", "s1"), &[5])]);
+    let mut bench = Bench::new(Policy::default(), world(true, true), one);
+    bench.pass(Pass::default(), &[]);
+    for lane in looks(&mut bench) {
+        bench.feed(Input::Looked { lane, claim: None, result: Ok(SessionView::default()) });
+    }
+    bench.intended(1);
+    bench.sent(1, Verdict::Unknown { detail: Detail::new("cut") });
+    let found_out = |command: &Command| match command {
+        Command::Look { lane, claim: Some(claim), .. } => Some((lane.clone(), *claim)),
+        _ => None,
+    };
+    bench.at(seconds(10));
+    let (lane, claim) = bench.wanted("a look for the claim", found_out);
+    let refused = Err(LookError::Credential(Detail::new("HTTP 401")));
+    bench.feed(Input::Looked { lane, claim: Some(claim), result: refused });
+    assert_eq!(told_of_refusals(&bench), ["refused"]);
+    // A key that is wrong for longer than anything is waited for gives nothing up.
+    for hour in 1..80 {
+        bench.at(seconds(hour * 3_600));
+        assert!(bench.take(found_out).is_none());
+        let channel = bench.take(|command| match command {
+            Command::Probe(channel) => Some(channel.clone()),
+            _ => None,
+        });
+        if let Some(channel) = channel {
+            let verdict =
+                if hour < 79 { refused_key() } else { Verdict::Delivered(Receipt::default()) };
+            bench.feed(Input::Probed { channel, verdict });
+        }
+    }
+    bench.at(seconds(80 * 3_600));
+    assert_eq!(bench.wanted("a look for the claim", found_out).1, ClaimId(1));
+    assert_eq!(told_of_refusals(&bench), ["refused", "resumed"]);
+}
+
+#[test]
+fn d8_a_key_that_was_refused_in_an_earlier_run_is_told_as_an_error_only_if_it_still_is() {
+    for (right, words) in
+        [(true, ["refused before", "resumed"]), (false, ["refused before", "refused"])]
+    {
+        let rest = Pause {
+            channel: ChannelName::api_server("default"),
+            until: seconds(3_600),
+            reason: down(),
+            credential: true,
+        };
+        let before = Work { pauses: vec![rest], ..waiting() };
+        let mut bench = Bench::new(Policy::default(), world(true, true), before);
+        assert_eq!(told_of_refusals(&bench), ["refused before"]);
+        for _ in 0..2 {
+            bench.at(bench.now.after(std::time::Duration::from_secs(1_000)));
+            let channel = bench.take(|command| match command {
+                Command::Probe(channel) => Some(channel.clone()),
+                _ => None,
+            });
+            let Some(channel) = channel else { continue };
+            let verdict =
+                if right { Verdict::Delivered(Receipt::default()) } else { refused_key() };
+            bench.feed(Input::Probed { channel, verdict });
+        }
+        assert_eq!(told_of_refusals(&bench), words);
+    }
 }

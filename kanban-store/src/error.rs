@@ -1,10 +1,7 @@
 //! What can go wrong in the store, by operation.
 
+use crate::failure::ANEW;
 use std::path::PathBuf;
-
-/// What a new ledger in the place of one that is lost costs.
-const ANEW: &str = "that repeats nothing that is settled, but what was under way or of unknown outcome may be \
-                    told again, and the dead letters and the history of outcomes are lost";
 
 /// An error of the store; the cause is in `source`, not in the text.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +27,7 @@ pub enum StoreError {
     },
     /// The file is no SQLite database, or a damaged one.
     #[error(
-        "{} is not a readable SQLite database; put a good copy in its place, and a running gateway goes on by \
-         itself",
+        "{} is not a readable SQLite database; put a good copy in its place: a running gateway goes on",
         path.display()
     )]
     NotADatabase {
@@ -260,7 +256,7 @@ pub enum StoreError {
     },
     /// A file would be lost with the folder that it is in.
     #[error(
-        "{artifact} lies in the scratch folder of task {task}, which is temporary: move it out"
+        "{artifact} lies in the scratch folder of task {task}: move it out, that one is temporary"
     )]
     ScratchArtifact {
         /// The task's id.

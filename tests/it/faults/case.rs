@@ -63,6 +63,8 @@ pub enum Outcome {
     Waits,
     /// Not sent again: a later look finds it.
     LookedAgain,
+    /// A look whose key is refused rests the channel; it is made again once the key is taken.
+    LookRests,
     /// Sent once more, marked as a possible repeat.
     Marked,
     /// The same bytes and key again: the server joins them to the turn that ran.
@@ -88,6 +90,7 @@ impl Outcome {
             Self::Parked => "a dead letter with its reason; not sent again",
             Self::KeyRests => "the channel rests, kept; delivered once when the key is taken",
             Self::Waits => "the channel rests, nothing leaves; delivered once when it answers",
+            Self::LookRests => "the channel rests; looked again once the key is taken, and found",
             Self::LookedAgain => "looked again and found; not sent again",
             Self::Marked => "sent once more, marked as a possible repeat",
             Self::Joined => "same bytes and key again, joined by the server: one turn",

@@ -291,7 +291,7 @@ fn looks() -> Vec<Case> {
         failed("look_html", "a page instead of a history", says("200 OK", "<html>Log in</html>")),
         failed("look_no_list", "a history that is no list", says("200 OK", r#"{"data":{}}"#)),
         failed("look_deep", "a history of 200 nested arrays", says("200 OK", &deep)),
-        look("look_unauthorized", "a look whose key is refused", says("401 Unauthorized", &error("invalid_api_key")), "credential", KeyRests),
+        look("look_unauthorized", "a look whose key is refused", says("401 Unauthorized", &error("invalid_api_key")), "credential", LookRests),
         failed("look_busy", "a look answered 429", says("429 Too Many Requests", &error("rate_limit_exceeded"))),
         failed("look_server_error", "a look answered 500", says("500 Internal Server Error", &error("internal"))),
         failed("look_unavailable", "a look answered 503", says("503 Service Unavailable", missing)),

@@ -114,6 +114,7 @@ impl Station {
             Outcome::Parked => settled("parked"),
             Outcome::AnHour => leg.state == "retrying",
             Outcome::KeyRests if run == 0 => rests && leg.state == "retrying",
+            Outcome::LookRests if run == 0 => rests && leg.state == "unknown",
             Outcome::ProbedAgain if run == 0 => self.count(true) == 1,
             Outcome::ProbedAgain if run == 1 => self.count(false) >= 2,
             // A handshake that is never answered takes the ten seconds that connecting may take.
@@ -136,7 +137,7 @@ impl Station {
         let (posts, turns) = match self.case.outcome {
             Outcome::Told | Outcome::Parked | Outcome::AnHour => (1, 0),
             Outcome::FoundOut if self.ran => (1, 1),
-            Outcome::Waits | Outcome::LookedAgain => (1, 1),
+            Outcome::Waits | Outcome::LookedAgain | Outcome::LookRests => (1, 1),
             Outcome::Marked => (2, 2),
             _ => (2, 1),
         };

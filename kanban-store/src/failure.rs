@@ -2,6 +2,11 @@
 
 use crate::error::StoreError;
 
+/// What a new ledger in the place of one that is lost costs.
+pub(crate) const ANEW: &str = "that repeats nothing that is settled, but what was under way or of unknown \
+                               outcome may be told again, and the dead letters and the history of outcomes \
+                               are lost";
+
 #[cfg(feature = "board")]
 impl StoreError {
     /// Whether the operation is impossible as things stand on the board, and may be possible later.

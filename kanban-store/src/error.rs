@@ -309,8 +309,8 @@ pub enum StoreError {
     },
     /// The ledger is no database, or a damaged one.
     #[error(
-        "the ledger {} is damaged; move it and the files beside it away and start anew: {ANEW}",
-        path.display()
+        "the ledger {} is damaged; move it and the files beside it away and start anew: {}",
+        path.display(), crate::failure::ANEW
     )]
     LedgerDamaged {
         /// The file.
@@ -322,8 +322,8 @@ pub enum StoreError {
     /// The ledger was taken away from under us: what is written now is lost with this process.
     #[error(
         "the ledger {} was removed, moved or replaced while it was in use: nothing is sent any more; start \
-         again, with the file in its place if it is still there; without it {ANEW}",
-        path.display()
+         again, with the file in its place if it is still there; without it {}",
+        path.display(), crate::failure::ANEW
     )]
     LedgerGone {
         /// Where it was.

@@ -1,6 +1,5 @@
 //! What can go wrong in the store, by operation.
 
-use crate::failure::ANEW;
 use std::path::PathBuf;
 
 /// An error of the store; the cause is in `source`, not in the text.

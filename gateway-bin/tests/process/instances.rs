@@ -179,11 +179,12 @@ async fn d9_status_takes_nobody_for_alive_whose_lock_is_free() {
     pid_is(u32::MAX);
     printed(&world, &["status"], 0).await;
     pid_is(pid);
-    // Killed and not reaped: its entry in /proc stays.
+    // Killed and not reaped: its entry in /proc stays. Its other threads have the lock until they are gone.
     run.signal("-KILL");
-    let stat = format!("/proc/{pid}/stat");
-    eventually("it is a zombie", || {
-        std::fs::read_to_string(&stat).unwrap().contains(") Z ").then_some(())
+    let (stat, threads) = (format!("/proc/{pid}/stat"), format!("/proc/{pid}/task"));
+    eventually("nothing but a zombie is left", || {
+        let alone = std::fs::read_dir(&threads).unwrap().count() == 1;
+        (alone && std::fs::read_to_string(&stat).unwrap().contains(") Z ")).then_some(())
     })
     .await;
     let down = printed(&world, &["status"], 4).await;

@@ -70,11 +70,12 @@ impl Process {
         Self::start(world, &["run"])
     }
 
-    /// Starts `run` as `nohup` does, with SIGHUP ignored.
-    pub fn run_without_hangup(world: &World) -> Self {
-        let mut command = Command::new("/bin/sh");
+    /// Starts `run` with SIGHUP ignored, as `nohup` does, or not, whoever started the tests.
+    pub fn run_with_hangup(world: &World, ignored: bool) -> Self {
+        let option = if ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" };
+        let mut command = Command::new("/usr/bin/env");
         command
-            .args(["-c", "trap '' HUP; exec \"$0\" run", env!("CARGO_BIN_EXE_kanban-gateway")])
+            .args([option, env!("CARGO_BIN_EXE_kanban-gateway"), "run"])
             .env_clear()
             .envs(world.variables())
             .stdin(Stdio::null())

@@ -138,7 +138,7 @@ async fn an_interrupt_stops_as_a_termination_does_and_either_may_come_second() {
     for (first_signal, second_signal) in pairs {
         let mut world = World::new().await;
         let asked = one_in_flight_and_three_waiting(&mut world, "60s");
-        let mut first = Process::run(&world);
+        let mut first = Process::run_with_hangup(&world, false);
         world.next_wake().await;
         first.signal(first_signal);
         first.says("stopping").await;
@@ -146,7 +146,7 @@ async fn an_interrupt_stops_as_a_termination_does_and_either_may_come_second() {
         assert_eq!(first.ended().await.code(), Some(1), "{}", first.log());
         world.receiver.release_all();
 
-        let mut second = Process::run(&world);
+        let mut second = Process::run_with_hangup(&world, false);
         all_told_once(&world, &asked).await;
         second.signal(first_signal);
         assert!(second.ended().await.success());
@@ -157,7 +157,7 @@ async fn an_interrupt_stops_as_a_termination_does_and_either_may_come_second() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hangup_that_is_ignored_at_the_start_stays_ignored() {
     let world = World::new().await;
-    let mut run = Process::run_without_hangup(&world);
+    let mut run = Process::run_with_hangup(&world, true);
     for session in ["sess-before", "sess-after"] {
         let (task, row) = world.cards.asked("Build the report", session);
         let event = world.cards.complete(&task, "done once");

@@ -147,7 +147,7 @@ fn prune_legs(
     }
     // Ids follow the time of planning: behind a young leg there are only younger ones.
     let young = rows.last().is_none_or(|last| last.3 >= limits.outcomes_before);
-    Ok(rows.last().map(|last| last.0).filter(|_| !young))
+    Ok(beyond(from, rows.last().map(|last| last.0)).filter(|_| !young))
 }
 
 /// Copies of rows that are gone, with nothing left to tell of them.
@@ -179,7 +179,7 @@ fn prune_copies(
                 diesel::delete(subscriptions::table.find(copy)).execute(conn)?;
         }
     }
-    Ok(rows.last().copied())
+    Ok(beyond(from, rows.last().copied()))
 }
 
 fn prune_claims(
@@ -211,5 +211,24 @@ fn prune_claims(
                 .execute(conn)?;
         }
     }
-    Ok(rows.last().map(|(id, _, _)| *id))
+    Ok(beyond(from, rows.last().map(|(id, _, _)| *id)))
+}
+
+/// Where the next slice begins. A damaged file may show ids again that it has shown before: without a step
+/// ahead there is no end.
+fn beyond(from: i64, last: Option<i64>) -> Option<i64> {
+    last.filter(|last| *last > from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beyond;
+
+    #[test]
+    fn a_slice_that_leads_back_is_the_last_one() {
+        assert_eq!(beyond(7, Some(8)), Some(8));
+        for last in [None, Some(7), Some(6), Some(i64::MIN)] {
+            assert_eq!(beyond(7, last), None, "{last:?}");
+        }
+    }
 }

@@ -114,8 +114,11 @@ impl Station {
             Outcome::Parked => settled("parked"),
             Outcome::AnHour => leg.state == "retrying",
             Outcome::KeyRests if run == 0 => rests && leg.state == "retrying",
-            Outcome::LookRests if run == 0 => rests && leg.state == "unknown",
-            Outcome::ProbedAgain if run == 0 => self.count(true) == 1,
+            // The rest is short here: who comes late finds what came of it. The log tells of it, too.
+            Outcome::LookRests if run == 0 => {
+                rests && leg.state == "unknown" || settled("delivered")
+            }
+            Outcome::ProbedAgain if run == 0 => self.count(true) >= 1,
             Outcome::ProbedAgain if run == 1 => self.count(false) >= 2,
             // A handshake that is never answered takes the ten seconds that connecting may take.
             Outcome::Waits if run == 0 && self.case.silent => self.front.accepted() > 0,

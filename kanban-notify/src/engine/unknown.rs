@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Command, Engine,
-    state::{Lane, Phase, Timer},
+    state::{Lane, Phase, READ_RETRY, Timer},
 };
 use crate::{
     backoff,
@@ -94,6 +94,9 @@ impl Engine {
         let Some((ability, readable)) = self.way_to_find_out(id) else {
             return;
         };
+        if self.older.is_some() && !self.rows_are_known(id) {
+            return self.set_timer(Timer::Unknown(id), now.after(READ_RETRY));
+        }
         if readable || ability.deduplicates {
             self.line_up_claim(id);
         } else {
@@ -281,6 +284,14 @@ impl Engine {
 }
 
 impl Engine {
+    /// Whether the rows of a claim were looked at since the start. An older copy of the ledger does not know
+    /// which of them have ended (law D10).
+    fn rows_are_known(&self, id: ClaimId) -> bool {
+        let legs = self.claims.get(&id).into_iter().flat_map(|claim| &claim.legs);
+        let mut subs = legs.filter_map(|leg| self.subs.get(&self.legs.get(leg)?.0));
+        subs.all(|sub| self.boards.get(&sub.board).is_some_and(|board| board.checked))
+    }
+
     /// Whether nobody is owed any of these legs any more: their rows have ended meanwhile (laws S2, O3),
     /// or may have been settled unknown to an older copy of the ledger (law D10).
     fn are_over(&self, legs: &[LegId]) -> bool {

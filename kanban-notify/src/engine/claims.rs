@@ -177,6 +177,7 @@ impl Engine {
         claim.unsettled = None;
         let (lane, reference, at) = (claim.lane.clone(), claim.reference.clone(), claim.woken_at);
         self.tell_outcome(&lane, &settlement);
+        let older = self.older;
         for outcome in &settlement.legs {
             if outcome.state.is_final() {
                 self.forget_leg(outcome.leg);
@@ -185,6 +186,10 @@ impl Engine {
                 open.leg.tally = outcome.tally;
                 open.leg.due_at = outcome.due_at;
                 open.bound = !settlement.over;
+                let outdated = older.is_some_and(|older| open.leg.planned_at < older);
+                if outdated && !outcome.tally.replay {
+                    self.check_again(outcome.leg);
+                }
                 self.touch_leg(outcome.leg);
             }
         }

@@ -292,6 +292,20 @@ impl Engine {
         subs.all(|sub| self.boards.get(&sub.board).is_some_and(|board| board.checked))
     }
 
+    /// Nothing of a leg's board is sent before its rows were looked at again: an older copy of the ledger
+    /// has a leg open that the board may call settled (law D10).
+    pub(super) fn check_again(&mut self, leg: LegId) {
+        let board =
+            self.legs.get(&leg).and_then(|(sub, ..)| self.subs.get(sub)).map(|sub| sub.board);
+        let Some((board, state)) =
+            board.and_then(|board| Some((board, self.boards.get_mut(&board)?)))
+        else {
+            return;
+        };
+        state.checked = false;
+        self.sweep(board);
+    }
+
     /// Whether nobody is owed any of these legs any more: their rows have ended meanwhile (laws S2, O3),
     /// or may have been settled unknown to an older copy of the ledger (law D10).
     fn are_over(&self, legs: &[LegId]) -> bool {

@@ -1,7 +1,7 @@
 //! The whole loop with Hermes' dispatcher and notifier on, as on a user's machine: turns create
 //! tasks, Hermes completes them, and each session that asked is woken, once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::support::hermes::{Gateway, answered, eventually};
@@ -10,7 +10,14 @@ use crate::support::hermes::{Gateway, answered, eventually};
 const EACH: usize = 20;
 
 /// Makes every session ask for one task; answers the tasks by session.
-async fn everybody_asks(client: &Client, board: &Board) -> BTreeMap<String, String> {
+///
+/// `more` is how a row that Hermes could not write is stamped when it is written by hand.
+async fn everybody_asks(
+    gateway: &Gateway,
+    board: &Board,
+    more: &[&str],
+) -> BTreeMap<String, String> {
+    let client = gateway.client();
     for n in 0..EACH {
         client.post_turn(&format!("one {n}"), &format!("create task one {n}")).await.ok();
     }
@@ -22,9 +29,31 @@ async fn everybody_asks(client: &Client, board: &Board) -> BTreeMap<String, Stri
     // The title is the session's name.
     let tasks = tasks_by_title(board).await;
     assert_eq!(tasks.len(), 2 * EACH);
-    let rows = board.subscriptions(None).await;
-    assert_eq!(rows.len(), tasks.len(), "Hermes subscribed every session: {rows:?}");
+    let subscribed: BTreeSet<String> =
+        board.subscriptions(None).await.iter().map(|row| text(row, "task_id")).collect();
+    for (session, task) in tasks.iter().filter(|(_, task)| !subscribed.contains(*task)) {
+        subscribe_by_hand(gateway, board, session, task, more).await;
+    }
     tasks
+}
+
+/// Subscribes a session that Hermes left out.
+///
+/// After each commit Hermes compares the file's length with the number of pages in its header, and reads
+/// the two one after the other: a checkpoint between them looks like a torn file. The commit stands, and
+/// what was to follow in the same turn, the subscription, does not. Measured with 0.19.0 alone, without
+/// anything of ours: 4 to 12 of 1 200 commits of 20 threads.
+async fn subscribe_by_hand(
+    gateway: &Gateway,
+    board: &Board,
+    session: &str,
+    task: &str,
+    more: &[&str],
+) {
+    let said = gateway.warnings();
+    let known = said.contains("torn-extend detected") || said.contains("_maybe_auto_subscribe");
+    assert!(known, "Hermes subscribed no {session:?} to {task}, and does not say why:\n{said}");
+    board.subscribe_with(task, "api_server", session, more).await;
 }
 
 async fn hermes_completes(board: &Board, tasks: &BTreeMap<String, String>) {
@@ -74,7 +103,7 @@ async fn forty_sessions_are_woken_beside_a_live_notifier() {
     let gateway = home.gateway().start().await;
     gateway.dispatching().await;
     let board = home.board();
-    let tasks = everybody_asks(&gateway.client(), &board).await;
+    let tasks = everybody_asks(&gateway, &board, &[]).await;
     hermes_completes(&board, &tasks).await;
     ours.delivered(40, SOON).await;
 
@@ -98,7 +127,7 @@ async fn adopted_rows_outlive_a_killed_daemon() {
     let gateway = home.gateway().start().await;
     gateway.dispatching().await;
     let board = home.board();
-    let tasks = everybody_asks(&gateway.client(), &board).await;
+    let tasks = everybody_asks(&gateway, &board, &[]).await;
     eventually("every row is adopted", SOON, async || {
         let rows = board.subscriptions(None).await;
         let ours = |row: &&Value| row["notifier_profile"] == "kanban-gateway.default";
@@ -124,7 +153,7 @@ async fn rows_born_ours_wait_for_a_daemon_that_never_ran() {
     let gateway = home.gateway().env("HERMES_PROFILE", "kanban-gateway").start().await;
     gateway.dispatching().await;
     let board = home.board();
-    let tasks = everybody_asks(&gateway.client(), &board).await;
+    let tasks = everybody_asks(&gateway, &board, &["--notifier-profile", "kanban-gateway"]).await;
     hermes_completes(&board, &tasks).await;
     notifier_passes(&board).await;
     assert_eq!(board.subscriptions(None).await.len(), tasks.len(), "all were left alone");

@@ -128,6 +128,12 @@ impl Gateway {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// Every warning and error that anything in its process logged, over all starts.
+    pub fn warnings(&self) -> String {
+        let text = std::fs::read(self.how.folder.join("logs/errors.log")).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// What it printed, over all starts.
     pub fn output(&self) -> String {
         std::fs::read_to_string(self.how.output_path()).unwrap_or_default()

@@ -1,8 +1,11 @@
-//! One operation on the ledger at a time, and everything of a kind that waits in one: group commit.
+//! What waits for the ledger goes to it together, everything of a kind in one operation: group commit.
 
 use std::{collections::VecDeque, sync::Arc};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all, ready},
+};
 
 use super::{Done, Ports, log, quiet::Quiet};
 use crate::{
@@ -11,10 +14,14 @@ use crate::{
     record::{Intent, Pause, Plan, Raise, RowOutcome, Settlement},
 };
 
+/// Operations that go to the ledger together at most: so few are started in their order.
+const TOGETHER: usize = 16;
+
 /// What waits for the ledger, in order.
 ///
-/// One at a time, so that the engine is told of outcomes in the order in which they became durable: an
-/// answer about everything open must not overtake, or be overtaken by, what changed it.
+/// All that waits is asked for at once, in order, so that the ledger can make it durable together; more
+/// only once all of it is answered. The engine is told of outcomes in the order in which they became
+/// durable: an answer about everything open must not overtake, or be overtaken by, what changed it.
 #[derive(Default)]
 pub(super) struct LedgerQueue {
     waiting: VecDeque<Operation>,
@@ -72,35 +79,45 @@ impl LedgerQueue {
         !self.busy && self.waiting.is_empty()
     }
 
-    /// The next operation, if none is under way.
+    /// All that waits, if nothing is under way.
     pub(super) fn next(
         &mut self,
         ports: &Ports,
         quiet: &Arc<Quiet>,
     ) -> Option<BoxFuture<'static, Done>> {
-        if self.busy {
+        if self.busy || self.waiting.is_empty() {
             return None;
         }
-        let operation = self.waiting.pop_front()?;
         self.busy = true;
-        let (ports, quiet) = (ports.clone(), Arc::clone(quiet));
-        Some(match operation {
-            Operation::LoadWork => marked(load_work(ports, quiet)),
-            Operation::Plan(opening, plan) => marked(plan_one(ports, quiet, opening, plan)),
-            Operation::NoteRaised(raised) => marked(note_raised(ports, quiet, raised)),
-            Operation::Rest(pause) => marked(rest(ports, quiet, pause)),
-            Operation::Lift(channel) => marked(lift(ports, quiet, channel)),
-            Operation::Intend => marked(intend(ports, quiet, std::mem::take(&mut self.intents))),
-            Operation::Settle => {
-                marked(settle(ports, quiet, std::mem::take(&mut self.settlements)))
+        let together = self.waiting.len().min(TOGETHER);
+        let mut asked = Vec::with_capacity(together);
+        for operation in self.waiting.drain(..together) {
+            let (ports, quiet) = (ports.clone(), Arc::clone(quiet));
+            asked.push(match operation {
+                Operation::LoadWork => load_work(ports, quiet).boxed(),
+                Operation::Plan(opening, plan) => plan_one(ports, quiet, opening, plan).boxed(),
+                Operation::NoteRaised(raised) => note_raised(ports, quiet, raised).boxed(),
+                Operation::Rest(pause) => rest(ports, quiet, pause).boxed(),
+                Operation::Lift(channel) => lift(ports, quiet, channel).boxed(),
+                // Before anything is asked: what is asked together must not come to the ledger apart.
+                Operation::Intend => match encode(&ports, std::mem::take(&mut self.intents)) {
+                    Ok(intents) => intend(ports, quiet, intents).boxed(),
+                    Err(intents) => ready(Some(Input::IntendFailed(intents))).boxed(),
+                },
+                Operation::Settle => {
+                    settle(ports, quiet, std::mem::take(&mut self.settlements)).boxed()
+                }
+            });
+        }
+        let all = join_all(asked);
+        Some(
+            async move {
+                let inputs = all.await.into_iter().flatten().collect();
+                Done { inputs, ledger_free: true }
             }
-        })
+            .boxed(),
+        )
     }
-}
-
-/// Marks the end of a ledger operation on its result.
-fn marked(task: impl Future<Output = Option<Input>> + Send + 'static) -> BoxFuture<'static, Done> {
-    task.map(|input| Done { input, ledger_free: true }).boxed()
 }
 
 async fn plan_one(ports: Ports, quiet: Arc<Quiet>, opening: Opening, plan: Plan) -> Option<Input> {
@@ -113,15 +130,7 @@ async fn plan_one(ports: Ports, quiet: Arc<Quiet>, opening: Opening, plan: Plan)
     })
 }
 
-async fn intend(ports: Ports, quiet: Arc<Quiet>, mut intents: Vec<Intent>) -> Option<Input> {
-    for intent in &mut intents {
-        // Without a channel there are no bytes to pin; the claim is not made.
-        let channel = ports.channels.get(intent.destination.channel());
-        let Some(channel) = channel else {
-            return Some(Input::IntendFailed(intents));
-        };
-        intent.body = channel.encode(&intent.destination, &intent.message);
-    }
+async fn intend(ports: Ports, quiet: Arc<Quiet>, intents: Vec<Intent>) -> Option<Input> {
     Some(match ports.claims.intend(intents.clone()).await {
         Ok(results) => Input::Intended(intents.into_iter().zip(results).collect()),
         Err(error) => {
@@ -129,6 +138,18 @@ async fn intend(ports: Ports, quiet: Arc<Quiet>, mut intents: Vec<Intent>) -> Op
             Input::IntendFailed(intents)
         }
     })
+}
+
+/// Makes the bytes that are to be pinned; gives the intents back if a channel is gone: without one there
+/// are no bytes to pin, and no claim is made.
+fn encode(ports: &Ports, mut intents: Vec<Intent>) -> Result<Vec<Intent>, Vec<Intent>> {
+    for intent in &mut intents {
+        let Some(channel) = ports.channels.get(intent.destination.channel()) else {
+            return Err(intents);
+        };
+        intent.body = channel.encode(&intent.destination, &intent.message);
+    }
+    Ok(intents)
 }
 
 async fn settle(ports: Ports, quiet: Arc<Quiet>, settlements: Vec<Settlement>) -> Option<Input> {

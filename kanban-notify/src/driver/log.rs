@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use tracing::{debug, error, info, trace, warn};
+use tracing::{Level, debug, enabled, error, info, trace, warn};
 
 use super::{
     names::{ClaimName, Names},
@@ -59,6 +59,9 @@ pub(super) fn step(input: &Input, names: &mut Names) {
             rows = pass.rows.len(),
             "pass read"
         ),
+        // Names are joined only for somebody who reads them: these come with each delivery.
+        Input::Planned { .. } | Input::Intended(_) | Input::Sent { .. }
+            if !enabled!(Level::DEBUG) => {}
         Input::Planned { planned, .. } => {
             for leg in planned.owed.iter().flat_map(|owed| &owed.legs) {
                 let Some(name) = names.leg(leg.leg.id) else { continue };

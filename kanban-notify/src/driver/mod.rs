@@ -85,15 +85,15 @@ pub struct Driver {
     quiet: Arc<Quiet>,
 }
 
-/// What a task leaves: an input, or nothing but the end of a ledger operation.
+/// What a task leaves: inputs in order, and perhaps the end of what the ledger was asked for.
 pub(crate) struct Done {
-    input: Option<Input>,
+    inputs: Vec<Input>,
     ledger_free: bool,
 }
 
 impl Done {
     fn input(input: Input) -> Self {
-        Self { input: Some(input), ledger_free: false }
+        Self { inputs: vec![input], ledger_free: false }
     }
 }
 
@@ -178,18 +178,20 @@ impl Driver {
     }
 
     fn done(&mut self, done: Done) {
-        if done.ledger_free {
-            self.ledger.free();
-        }
-        match done.input {
-            // The question is asked again and again, and rarely answered yes.
-            Some(Input::Tick) => self.tasks.push(disturbed(&self.ports, &self.quiet)),
-            Some(Input::Disturbed) => {
-                self.tasks.push(disturbed(&self.ports, &self.quiet));
-                self.feed(Input::Disturbed);
+        for input in done.inputs {
+            match input {
+                // The question is asked again and again, and rarely answered yes.
+                Input::Tick => self.tasks.push(disturbed(&self.ports, &self.quiet)),
+                Input::Disturbed => {
+                    self.tasks.push(disturbed(&self.ports, &self.quiet));
+                    self.feed(Input::Disturbed);
+                }
+                input => self.feed(input),
             }
-            Some(input) => self.feed(input),
-            None => {}
+        }
+        if done.ledger_free {
+            // Only now: what all these answers lead to goes to the ledger together.
+            self.ledger.free();
         }
         self.start_ledger();
     }

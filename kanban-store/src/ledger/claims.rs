@@ -1,6 +1,6 @@
 //! Claims: the intent before a send, and the outcome after it (law D1).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::{prelude::*, sql_types};
 
@@ -9,8 +9,9 @@ use super::{
     cursor::RaiseRow,
     ends,
     plan::{close, copy, refresh_all},
+    rests,
     rows::PauseRow,
-    schema::{aliases, claims, lanes, legs, pauses},
+    schema::{aliases, claims, lanes, legs},
     states,
 };
 use crate::statement::{Bind, Fixed, fixed, run};
@@ -119,35 +120,35 @@ pub struct OutcomeRow {
     pub reason: String,
 }
 
-/// Records one intent, or nothing of it (laws D6, D9). The caller holds the write transaction, so what is
-/// looked at first still holds when it is written.
+/// Records one intent, as [`intend_all`] does.
 pub fn intend(
     conn: &mut SqliteConnection,
     instance: &str,
     intent: &IntentRow,
 ) -> QueryResult<Intended> {
-    // `get_result`, not `first`, here and in all that runs for each delivery: SQLite prepares a statement
-    // with a bound LIMIT anew each time.
-    let until = pauses::table
-        .find(&intent.channel)
-        .select(pauses::until)
-        .get_result::<i64>(conn)
-        .optional()?;
-    if let Some(until) = until.filter(|until| *until > intent.at) {
-        return Ok(Intended::Paused(until));
+    let until = rests::until(conn, &intent.channel)?;
+    intend_one(conn, instance, intent, until)
+}
+
+/// Records intents, each or nothing of it (laws D6, D9). The caller holds the write transaction, so what
+/// is looked at first still holds when it is written.
+pub fn intend_all(
+    conn: &mut SqliteConnection,
+    instance: &str,
+    intents: &[IntentRow],
+) -> QueryResult<Vec<Intended>> {
+    // Until when each channel rests, asked once.
+    let mut known = BTreeMap::new();
+    let mut intended = Vec::with_capacity(intents.len());
+    for intent in intents {
+        let channel = intent.channel.as_str();
+        let until = match known.get(channel) {
+            Some(until) => *until,
+            None => *known.entry(channel).or_insert(rests::until(conn, channel)?),
+        };
+        intended.push(intend_one(conn, instance, intent, until)?);
     }
-    let holder = lanes::table
-        .find(&intent.lane)
-        .select(lanes::claim_id)
-        .get_result::<i64>(conn)
-        .optional()?;
-    if holder.is_some() {
-        return Ok(Intended::Held);
-    }
-    if !are_unsent(conn, intent)? {
-        return Ok(Intended::Taken);
-    }
-    record(conn, instance, intent).map(Intended::Won)
+    Ok(intended)
 }
 
 /// Records one outcome; answers the copies it touched, or nothing when the claim is not this
@@ -198,7 +199,7 @@ pub fn settle(
         learn(conn, &channel, raw, resolved, settlement.at)?;
     }
     if let Some(pause) = &settlement.pause {
-        rest(conn, pause, settlement.at)?;
+        rests::rest(conn, pause, settlement.at)?;
     }
     Ok(Some(touched))
 }
@@ -220,6 +221,31 @@ pub fn settle_all(
         }
     }
     Ok((refresh_all(conn, &touched, now)?, ignored))
+}
+
+fn intend_one(
+    conn: &mut SqliteConnection,
+    instance: &str,
+    intent: &IntentRow,
+    rests_until: Option<i64>,
+) -> QueryResult<Intended> {
+    if let Some(until) = rests_until.filter(|until| *until > intent.at) {
+        return Ok(Intended::Paused(until));
+    }
+    // `get_result`, not `first`, here and in all that runs for each delivery: SQLite prepares a statement
+    // with a bound LIMIT anew each time.
+    let holder = lanes::table
+        .find(&intent.lane)
+        .select(lanes::claim_id)
+        .get_result::<i64>(conn)
+        .optional()?;
+    if holder.is_some() {
+        return Ok(Intended::Held);
+    }
+    if !are_unsent(conn, intent)? {
+        return Ok(Intended::Taken);
+    }
+    record(conn, instance, intent).map(Intended::Won)
 }
 
 /// Whether there are legs, each named once, of which nothing was sent since they had these counts.
@@ -367,25 +393,6 @@ fn learn(
         .on_conflict((aliases::channel, aliases::raw))
         .do_update()
         .set((aliases::resolved.eq(resolved), aliases::learnt_at.eq(now)))
-        .execute(conn)
-        .map(drop)
-}
-
-/// Ends a pause. Answers whether there was one.
-pub fn lift(conn: &mut SqliteConnection, channel: &str) -> QueryResult<bool> {
-    diesel::delete(pauses::table.find(channel)).execute(conn).map(|lifted| lifted > 0)
-}
-
-/// Records a channel's pause, in the place of an earlier one; one whose time is past is lifted.
-pub fn rest(conn: &mut SqliteConnection, pause: &PauseRow, now: i64) -> QueryResult<()> {
-    if pause.until <= now {
-        return diesel::delete(pauses::table.find(&pause.channel)).execute(conn).map(drop);
-    }
-    diesel::insert_into(pauses::table)
-        .values(pause)
-        .on_conflict(pauses::channel)
-        .do_update()
-        .set(pause)
         .execute(conn)
         .map(drop)
 }

@@ -8,7 +8,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
-use crate::statement::{Bind, Fixed, run};
+use crate::statement::{Bind, Fixed, fixed, run};
 
 /// A cursor that may be raised on its board to the copy's `settled`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +43,52 @@ impl Fixed for Settle {
     const SQL: &'static str = "UPDATE subscriptions SET settled = ?, updated_at = ? WHERE id = ?";
 }
 
-/// Brings a copy's `settled` up to date with its legs; answers the copy, and its raise if there is one.
+/// (now, copy, copy)
+struct SettleAll;
+
+impl Fixed for SettleAll {
+    // What `settled` says where nothing is open; a mark never is below the baseline.
+    const SQL: &'static str = "UPDATE subscriptions SET updated_at = ?, settled = CASE \
+     WHEN seen >= settled AND seen >= board_cursor THEN seen \
+     WHEN board_cursor >= settled THEN board_cursor ELSE settled END \
+     WHERE id = ? AND (settled < seen OR settled < board_cursor) AND NOT EXISTS (SELECT 1 FROM legs WHERE subscription_id = ? AND replay = 0 \
+     AND legs.state IN ('planned', 'intended', 'retrying', 'unknown')) \
+     RETURNING id, board_id, incarnation, task, platform, chat, thread, created_at, profile, adopted, \
+     previous_owner, mode, baseline, seen, settled, board_cursor, archived_event, life, updated_at";
+}
+
+/// Brings a copy's `settled` up to date after one of its legs has ended; answers its raise, if there is
+/// one.
+pub fn refresh_after(
+    conn: &mut SqliteConnection,
+    copy: i64,
+    now: i64,
+) -> QueryResult<Option<RaiseRow>> {
+    // As a rule nothing else is open and the mark rises; one statement does it.
+    let whole = fixed::<SettleAll, subscriptions::SqlType>(&[now, copy, copy].map(Bind::Int));
+    let row: Option<SubscriptionRow> = whole.load(conn)?.into_iter().next();
+    if let Some(row) = row {
+        return raise_of(conn, &row);
+    }
+    let Some(row) = super::plan::copy(conn, copy)? else {
+        return Ok(None);
+    };
+    let lowest = lowest_open(conn, row.id)?;
+    refresh(conn, row, lowest, true, now).map(|(_, raise)| raise)
+}
+
+/// Brings a copy's `settled` up to date with its legs, the lowest open one of which is for the event
+/// `lowest`, replays aside; answers the copy, and its raise if there is one.
+///
+/// `ended` says whether a leg has ended since the last time: what ended earlier has counted then.
 pub fn refresh(
     conn: &mut SqliteConnection,
     mut row: SubscriptionRow,
+    lowest: Option<i64>,
+    ended: bool,
     now: i64,
 ) -> QueryResult<(SubscriptionRow, Option<RaiseRow>)> {
-    let lowest = lowest_open(conn, row.id)?;
-    let judged = match lowest {
+    let judged = match lowest.filter(|_| ended) {
         Some(lowest) => judged_below(conn, row.id, lowest)?,
         None => None,
     };

@@ -25,6 +25,7 @@ pub mod plan;
 #[cfg(feature = "notify-ports")]
 mod presence;
 pub mod prune;
+pub mod rests;
 pub mod rows;
 mod schema;
 pub mod states;

@@ -17,7 +17,7 @@ pub use self::{
     list::{BoardInfo, Counts, InstanceInfo, LaneInfo, SubscriptionFilter, SubscriptionInfo},
     release::{Adoption, Released},
 };
-use super::{Ledger, backlog, claims, during, instance, now, prune, rows::PauseRow};
+use super::{Ledger, backlog, during, instance, now, prune, rests, rows::PauseRow};
 pub use super::{attempts::Attempt, backlog::WakeRow};
 use crate::error::StoreError;
 
@@ -160,7 +160,7 @@ impl Operator {
 
     /// Ends a pause. Answers whether there was one.
     pub fn lift_pause(&mut self, channel: &str) -> Result<bool, StoreError> {
-        self.write("lifting a pause", |conn, _| claims::lift(conn, channel))
+        self.write("lifting a pause", |conn, _| rests::lift(conn, channel))
     }
 
     /// The processes that use the ledger, as far as they are listed.

@@ -151,10 +151,12 @@ pub fn plan(conn: &mut SqliteConnection, plan: &PlanRows) -> QueryResult<Option<
             }
             need(conn, row.id, leg)?;
         }
-        let (subscription, raise) = cursor::refresh(conn, row, plan.at)?;
-        touched.remove(&subscription.id);
+        let ended =
+            touched.remove(&row.id) || copy.legs.iter().any(|leg| states::is_final(&leg.state));
+        let legs = open_legs(conn, &row)?;
+        let lowest = legs.iter().find(|(leg, _)| leg.replay == 0).map(|(leg, _)| leg.event);
+        let (subscription, raise) = cursor::refresh(conn, row, lowest, ended, plan.at)?;
         raises.extend(raise);
-        let legs = open_legs(conn, &subscription)?;
         owed.push(OwedRows { subscription, legs });
     }
     raises.extend(refresh_all(conn, &touched, plan.at)?);
@@ -169,9 +171,7 @@ pub fn refresh_all(
 ) -> QueryResult<Vec<RaiseRow>> {
     let mut raises = Vec::new();
     for id in ids {
-        if let Some(row) = copy(conn, *id)? {
-            raises.extend(cursor::refresh(conn, row, now)?.1);
-        }
+        raises.extend(cursor::refresh_after(conn, *id, now)?);
     }
     Ok(raises)
 }

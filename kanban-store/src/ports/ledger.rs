@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use futures_channel::oneshot;
 use kanban_notify::{
     error::{PortError, PortErrorKind},
-    ids::{BoardId, ChannelName, ClaimId},
+    ids::{BoardId, ChannelName},
     ports::{Backlog, Claims, Planner},
     record::{
         Intent, IntentResult, Pause, Plan, Planned, Raise, RowOutcome, Settlement,
@@ -35,7 +35,7 @@ use crate::{
     ledger::{
         self, Identity, Instance, backlog, boards,
         claims::{self, Intended},
-        data_version, during, ends, instance, now, plan, prune,
+        data_version, during, ends, instance, now, plan, prune, rests,
     },
 };
 
@@ -246,30 +246,21 @@ impl Claims for LedgerPort {
         let operation = "recording intents";
         self.begin(operation, move |desk| {
             let me = desk.instance.id();
-            intents
-                .into_iter()
-                .map(|intent| {
-                    let row = convert::intent_row(intent);
-                    if let Some(older) = desk.older {
-                        // A leg that is closed here is one that the intent does not find.
-                        ends::close_outdated(desk.conn, &row.legs, older, row.at)
-                            .map_err(during(operation))?;
-                    }
-                    let intended =
-                        claims::intend(desk.conn, me, &row).map_err(during(operation))?;
-                    Ok(match intended {
-                        Intended::Won(id) => {
-                            *desk.claim = id.max(*desk.claim);
-                            IntentResult::Won(ClaimId(id))
-                        }
-                        Intended::Held => IntentResult::Held,
-                        Intended::Paused(until) => {
-                            IntentResult::Paused(Timestamp::from_micros(until))
-                        }
-                        Intended::Taken => IntentResult::Taken,
-                    })
-                })
-                .collect()
+            let rows: Vec<_> = intents.into_iter().map(convert::intent_row).collect();
+            if let Some(older) = desk.older {
+                for row in &rows {
+                    // A leg that is closed here is one that the intent does not find.
+                    ends::close_outdated(desk.conn, &row.legs, older, row.at)
+                        .map_err(during(operation))?;
+                }
+            }
+            let intended = claims::intend_all(desk.conn, me, &rows).map_err(during(operation))?;
+            for won in &intended {
+                if let Intended::Won(id) = won {
+                    *desk.claim = (*id).max(*desk.claim);
+                }
+            }
+            Ok(intended.into_iter().map(convert::intended).collect())
         })
         .await
     }
@@ -295,7 +286,7 @@ impl Claims for LedgerPort {
         let operation = "recording a pause";
         self.call(operation, true, move |desk| {
             let row = convert::pause_row(pause, now());
-            claims::rest(desk.conn, &row, row.updated_at).map_err(during(operation))
+            rests::rest(desk.conn, &row, row.updated_at).map_err(during(operation))
         })
         .await
     }
@@ -303,7 +294,7 @@ impl Claims for LedgerPort {
     async fn lift(&self, channel: ChannelName) -> Result<(), PortError> {
         let operation = "lifting a pause";
         self.call(operation, true, move |desk| {
-            claims::lift(desk.conn, channel.as_str()).map_err(during(operation)).map(drop)
+            rests::lift(desk.conn, channel.as_str()).map_err(during(operation)).map(drop)
         })
         .await
     }

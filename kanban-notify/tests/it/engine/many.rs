@@ -38,28 +38,32 @@ fn d4_who_has_heard_all_that_was_read_of_a_task_does_not_wait_for_a_slower_one()
     assert_eq!(resumed(&mut bench), [("t_1".to_owned(), Some(EventId(600)))]);
 }
 
-/// How long the engine takes to hold so many open rows against their board, at best.
+/// How long the engine takes to hold so many open rows against their board.
 #[expect(clippy::disallowed_methods, reason = "it is the engine's speed that is measured")]
 fn first_look(rows: i64) -> Duration {
     let keys = (1..=rows).map(|n| SubKey { task: format!("t_{n}"), ..key("console", "a") });
     let keys: Vec<SubKey> = keys.collect();
-    let open = || keys.iter().cloned().zip(1..).map(|(key, id)| owed(id, key, &[5])).collect();
+    let open = keys.iter().cloned().zip(1..).map(|(key, id)| owed(id, key, &[5])).collect();
     let copy = |(key, id): (SubKey, i64)| copy(id, key, Life::Live);
     let copies: Vec<Subscription> = keys.iter().cloned().zip(1..).map(copy).collect();
     let shown = keys.iter().map(|key| (key.clone(), Some(row(key.clone(), None))));
     let pass = Pass { watched: shown.collect(), ..Pass::default() };
-    let look = |_| {
-        let mut bench = Bench::new(Policy::default(), world(false, true), work(open()));
-        let begun = Instant::now();
-        bench.pass(pass.clone(), &copies);
-        begun.elapsed()
-    };
-    (0..3).map(look).min().unwrap()
+    let mut bench = Bench::new(Policy::default(), world(false, true), work(open));
+    let begun = Instant::now();
+    bench.pass(pass, &copies);
+    begun.elapsed()
 }
 
 #[test]
 fn f2_a_look_at_all_open_rows_costs_what_their_number_is_and_not_its_square() {
-    let (few, many) = (first_look(500), first_look(8_000));
-    // Sixteen times as many: in squares that would be 256 times as long.
-    assert!(many < few * 64, "{few:?}, {many:?}");
+    // Sixteen times as many: in squares that would be 256 times as long, at the best of moments too. What
+    // else the machine does makes single looks long, and never short.
+    let (mut few, mut many) = (Duration::MAX, Duration::MAX);
+    for _ in 0..20 {
+        (few, many) = (few.min(first_look(500)), many.min(first_look(8_000)));
+        if many < few.saturating_mul(64) {
+            return;
+        }
+    }
+    panic!("{few:?}, {many:?}");
 }

@@ -6,8 +6,8 @@ use kanban_notify::{
     leg::{Leg, LegKind, LegState, Tally},
     message::Destination,
     record::{
-        EventPrint, Facts, Intent, LegOutcome, NewLeg, OpenClaim, Owed, OwedLeg, Pause, Plan,
-        Planned, Position, Raise, RecentWake, Settlement, SubscriptionPlan, Work,
+        EventPrint, Facts, Intent, IntentResult, LegOutcome, NewLeg, OpenClaim, Owed, OwedLeg,
+        Pause, Plan, Planned, Position, Raise, RecentWake, Settlement, SubscriptionPlan, Work,
     },
     session::Aliases,
     subscription::{Life, Mode, PreviousOwner, SubKey, Subscription},
@@ -20,7 +20,7 @@ use crate::{
     ledger::{
         backlog::{CHAT, OpenClaimRows, SESSION, WorkRows},
         boards::PositionRow,
-        claims::{IntentRow, OutcomeRow, SettlementRow, TallyRow},
+        claims::{Intended, IntentRow, OutcomeRow, SettlementRow, TallyRow},
         cursor::RaiseRow,
         plan::{CopyKey, CopyPlan, LegPlan, OwedRows, PlanRows, PlannedRows},
         rows::{BoardRow, ClaimRow, EventRow, LegRow, PauseRow, SubscriptionRow},
@@ -88,6 +88,15 @@ pub(super) fn subscription(row: SubscriptionRow) -> Result<Subscription, StoreEr
         settled: EventId(row.settled),
         life,
     })
+}
+
+pub(super) fn intended(intended: Intended) -> IntentResult {
+    match intended {
+        Intended::Won(id) => IntentResult::Won(ClaimId(id)),
+        Intended::Held => IntentResult::Held,
+        Intended::Paused(until) => IntentResult::Paused(Timestamp::from_micros(until)),
+        Intended::Taken => IntentResult::Taken,
+    }
 }
 
 pub(super) fn raise(row: RaiseRow) -> Raise {

@@ -221,7 +221,7 @@ impl Channel for ApiServer {
         serde_json::to_string(&body).unwrap_or_default()
     }
 
-    #[tracing::instrument(name = "api_server.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "api_server.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let request = match self.wake(parcel) {
             Ok(request) => request,
@@ -234,7 +234,7 @@ impl Channel for ApiServer {
         }
     }
 
-    #[tracing::instrument(name = "api_server.look", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "api_server.look", skip_all, fields(channel = %self.name))]
     async fn look(
         &self,
         session: &str,
@@ -257,7 +257,7 @@ impl Channel for ApiServer {
         }
     }
 
-    #[tracing::instrument(name = "api_server.probe", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "api_server.probe", skip_all, fields(channel = %self.name))]
     async fn probe(&self) -> Verdict {
         let verdict = self.probed().await;
         if !matches!(verdict, Verdict::Delivered(_)) {

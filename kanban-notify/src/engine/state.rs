@@ -72,13 +72,15 @@ pub struct Opening {
 }
 
 /// A destination as far as order and exclusion go: one claim in flight for each (law D4).
+///
+/// Shared, because lines, timers and claims all name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane(pub(super) Destination);
+pub struct Lane(Arc<Destination>);
 
 impl Lane {
     /// The lane of a destination; a session's lane is that of the session it has become (law W3).
     pub fn new(destination: Destination) -> Self {
-        Self(destination)
+        Self(Arc::new(destination))
     }
 
     /// Where it leads.
@@ -93,7 +95,7 @@ impl Lane {
 
     /// The name in the ledger and in logs.
     pub fn name(&self) -> String {
-        match &self.0 {
+        match &*self.0 {
             Destination::Chat { channel, chat, thread } if thread.is_empty() => {
                 format!("{channel} {chat}")
             }
@@ -103,7 +105,7 @@ impl Lane {
     }
 
     pub(super) fn is_session(&self) -> bool {
-        matches!(self.0, Destination::Session { .. })
+        matches!(*self.0, Destination::Session { .. })
     }
 
     /// Decides the spread of back-offs: no two lanes keep step.

@@ -12,7 +12,7 @@ use super::{
     rests,
     rows::PauseRow,
     schema::{aliases, claims, lanes, legs},
-    states,
+    states, writes,
 };
 use crate::statement::{Bind, Fixed, fixed, run};
 
@@ -245,7 +245,7 @@ fn intend_one(
     if !are_unsent(conn, intent)? {
         return Ok(Intended::Taken);
     }
-    record(conn, instance, intent).map(Intended::Won)
+    writes::record(conn, instance, intent).map(Intended::Won)
 }
 
 /// Whether there are legs, each named once, of which nothing was sent since they had these counts.
@@ -264,45 +264,6 @@ fn are_unsent(conn: &mut SqliteConnection, intent: &IntentRow) -> QueryResult<bo
     }
     let count = intent.legs.len();
     Ok(count > 0 && distinct.len() == count && intent.tallies.len() == count)
-}
-
-fn record(conn: &mut SqliteConnection, instance: &str, intent: &IntentRow) -> QueryResult<i64> {
-    let id: i64 = diesel::insert_into(claims::table)
-        .values((
-            claims::instance.eq(instance),
-            claims::lane.eq(&intent.lane),
-            claims::target.eq(&intent.target),
-            claims::channel.eq(&intent.channel),
-            claims::chat.eq(&intent.chat),
-            claims::thread.eq(&intent.thread),
-            claims::key.eq(&intent.key),
-            claims::reference.eq(&intent.reference),
-            claims::body.eq(&intent.body),
-            claims::legs.eq(i32::try_from(intent.legs.len()).unwrap_or(i32::MAX)),
-            claims::state.eq(states::OPEN),
-            claims::verdict.eq(""),
-            claims::detail.eq(""),
-            claims::intended_at.eq(intent.at),
-        ))
-        .returning(claims::id)
-        .get_result(conn)?;
-    diesel::insert_into(lanes::table)
-        .values((lanes::lane.eq(&intent.lane), lanes::claim_id.eq(id)))
-        .execute(conn)?;
-    for leg in &intent.legs {
-        let (claim, at, leg) = (Bind::Int(id), Bind::Int(intent.at), Bind::Int(*leg));
-        run::<ClaimLeg>(conn, &[claim, at, at, at, leg])?;
-    }
-    Ok(id)
-}
-
-/// (claim, now, now, now, leg)
-struct ClaimLeg;
-
-impl Fixed for ClaimLeg {
-    const SQL: &'static str = "UPDATE legs SET state = 'intended', claim_id = ?, \
-     first_attempt_at = coalesce(first_attempt_at, ?), last_attempt_at = ?, updated_at = ? \
-     WHERE id = ?";
 }
 
 /// (state, failures, failed turns, epoch, alone, repeat, replay, due, reason, verdict, now, leg, claim)

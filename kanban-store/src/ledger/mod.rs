@@ -29,6 +29,7 @@ pub mod rests;
 pub mod rows;
 mod schema;
 pub mod states;
+mod writes;
 
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,7 @@ use super::{
     cursor::{self, RaiseRow},
     rows::{BoardRow, EventRow, LegRow, SubscriptionRow},
     schema::{events, legs, subscriptions},
-    states,
+    states, writes,
 };
 use crate::statement::{Bind, Fixed, run};
 
@@ -147,9 +147,9 @@ pub fn plan(conn: &mut SqliteConnection, plan: &PlanRows) -> QueryResult<Option<
         let row = upsert(conn, &board, copy, plan.at)?;
         for leg in &copy.legs {
             if told.insert(leg.event.event) {
-                tell(conn, &leg.event)?;
+                writes::tell(conn, &leg.event)?;
             }
-            need(conn, row.id, leg)?;
+            writes::need(conn, row.id, leg)?;
         }
         let ended =
             touched.remove(&row.id) || copy.legs.iter().any(|leg| states::is_final(&leg.state));
@@ -333,39 +333,6 @@ fn next_life<'a>(before: &'a str, wanted: &'a str) -> &'a str {
         | (states::LIVE, states::OFFERED) => before,
         _ => wanted,
     }
-}
-
-fn tell(conn: &mut SqliteConnection, event: &EventRow) -> QueryResult<()> {
-    diesel::insert_into(events::table)
-        .values(event)
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .map(drop)
-}
-
-fn need(conn: &mut SqliteConnection, subscription: i64, leg: &LegPlan) -> QueryResult<()> {
-    diesel::insert_into(legs::table)
-        .values((
-            legs::subscription_id.eq(subscription),
-            legs::event.eq(leg.event.event),
-            legs::kind.eq(&leg.kind),
-            legs::state.eq(&leg.state),
-            legs::due_at.eq(leg.planned_at),
-            legs::planned_at.eq(leg.planned_at),
-            legs::failures.eq(0),
-            legs::failed_turns.eq(0),
-            legs::epoch.eq(0),
-            legs::alone.eq(0),
-            legs::repeat.eq(0),
-            legs::replay.eq(0),
-            legs::dropped.eq(0),
-            legs::reason.eq(&leg.reason),
-            legs::verdict.eq(""),
-            legs::updated_at.eq(leg.planned_at),
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .map(drop)
 }
 
 /// Whether anything is still told of an event.

@@ -199,3 +199,104 @@ async fn load_work(ports: Ports, quiet: Arc<Quiet>) -> Option<Input> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures_executor::block_on;
+
+    use super::*;
+    use crate::{
+        ids::ClaimId,
+        ports::{Clock, MockBacklog, MockBoards, MockClaims, MockPlanner},
+        record::Work,
+        time::Timestamp,
+        verdict::Detail,
+    };
+
+    type Log = Arc<Mutex<Vec<&'static str>>>;
+
+    struct Nothing;
+
+    impl crate::ports::Channels for Nothing {
+        fn get(&self, _: &ChannelName) -> Option<Arc<dyn crate::ports::Channel>> {
+            None
+        }
+    }
+
+    #[async_trait::async_trait]
+    impl Clock for Nothing {
+        fn now(&self) -> Timestamp {
+            Timestamp::default()
+        }
+
+        async fn sleep_until(&self, _: Timestamp) {}
+    }
+
+    fn ports(log: &Log) -> Ports {
+        let mut claims = MockClaims::new();
+        let asked = Arc::clone(log);
+        claims.expect_settle().returning(move |settlements| {
+            let word = if settlements.len() == 2 { "settle two" } else { "settle" };
+            asked.lock().unwrap().push(word);
+            Ok(vec![])
+        });
+        let asked = Arc::clone(log);
+        claims.expect_lift().returning(move |_| {
+            asked.lock().unwrap().push("lift");
+            Ok(())
+        });
+        let mut backlog = MockBacklog::new();
+        let asked = Arc::clone(log);
+        backlog.expect_open_work().returning(move || {
+            asked.lock().unwrap().push("load");
+            Ok(Work::default())
+        });
+        Ports {
+            boards: Arc::new(MockBoards::new()),
+            planner: Arc::new(MockPlanner::new()),
+            claims: Arc::new(claims),
+            backlog: Arc::new(backlog),
+            channels: Arc::new(Nothing),
+            clock: Arc::new(Nothing),
+        }
+    }
+
+    fn settlement(claim: i64) -> Command {
+        Command::Settle(Settlement {
+            claim: ClaimId(claim),
+            verdict: "delivered",
+            detail: Detail::default(),
+            legs: vec![],
+            over: true,
+            alias: None,
+            pause: None,
+            at: Timestamp::default(),
+        })
+    }
+
+    #[test]
+    fn what_waits_is_asked_for_together_and_answered_in_order() {
+        let log = Log::default();
+        let (ports, quiet) = (ports(&log), Arc::default());
+        let mut queue = LedgerQueue::default();
+        let lift = || Command::Lift(ChannelName("console".to_owned()));
+        for command in [settlement(1), Command::LoadWork, settlement(2), lift()] {
+            assert!(queue.push(command).is_ok());
+        }
+        let all = queue.next(&ports, &quiet).expect("something waits");
+        assert!(queue.push(settlement(3)).is_ok());
+        assert!(queue.next(&ports, &quiet).is_none(), "what is under way is answered first");
+        let done = block_on(all);
+        assert_eq!(*log.lock().unwrap(), ["settle two", "load", "lift"]);
+        let order = [
+            matches!(done.inputs.first(), Some(Input::Settled { settlements, .. }) if settlements.len() == 2),
+            matches!(done.inputs.get(1), Some(Input::Work(_))),
+            done.inputs.len() == 2,
+        ];
+        assert_eq!(order, [true; 3], "{:?}", done.inputs);
+        queue.free();
+        assert!(queue.next(&ports, &quiet).is_some());
+    }
+}

@@ -1,6 +1,6 @@
 //! `cargo xtask bench` and `cargo xtask soak`: the release build, measured from outside.
 
-use std::process::Command;
+use std::{path::PathBuf, process::Command};
 
 use anyhow::Result;
 use clap::Args;
@@ -13,7 +13,11 @@ pub struct Options {
     /// Smaller sizes, one round: about a minute, for a first impression.
     #[arg(long)]
     quick: bool,
-    /// Only these: machine, idle, memory, latency, peer, wakes, backlog, writer, growth, start, gathering.
+    /// Also write the table to this file, for docs/PERFORMANCE.md.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Only these: machine, idle, memory, latency, peer, wakes, pings, backlog, writer, growth, start,
+    /// gathering.
     only: Vec<String>,
 }
 
@@ -36,6 +40,9 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     let report = workspace.target.join("bench.json");
     bench.env("KANBAN_GATEWAY_BENCH_REPORT", &report);
+    if let Some(file) = &options.markdown {
+        bench.env("KANBAN_GATEWAY_BENCH_MARKDOWN", std::path::absolute(file)?);
+    }
     bench.args(options.quick.then_some("--quick")).args(&options.only);
     cmd::run(&mut bench)?;
     println!("the same figures as JSON: {}", workspace.relative(&report).display());

@@ -17,7 +17,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Only these: machine, idle, memory, latency, peer, wakes, pings, backlog, writer, growth, start,
-    /// gathering.
+    /// gathering; or `micro` for the single steps, with Criterion, and a filter for them after it.
     only: Vec<String>,
 }
 
@@ -31,6 +31,11 @@ pub struct SoakOptions {
 
 /// Measures, prints a table, and leaves the figures in the build folder.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    if let [first, filter @ ..] = options.only.as_slice()
+        && first == "micro"
+    {
+        return micro(workspace, options.quick, filter);
+    }
     let mut bench = prepare(workspace)?;
     match hermes::prepare(&workspace.target) {
         Ok(venv) => {
@@ -47,6 +52,12 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     cmd::run(&mut bench)?;
     println!("the same figures as JSON: {}", workspace.relative(&report).display());
     Ok(())
+}
+
+/// Measures the single steps that the whole is made of.
+fn micro(workspace: &Workspace, quick: bool, filter: &[String]) -> Result<()> {
+    let mut bench = cmd::cargo(workspace, "bench -p tests --bench micro --");
+    cmd::run(bench.args(quick.then_some("--quick")).args(filter))
 }
 
 /// Runs for a quarter of an hour; fails where something grows, or is lost.

@@ -24,6 +24,11 @@ pub fn writer(sizes: &Sizes) -> Vec<Figure> {
         0,
         Fill { platform: "api_server", rows: 10_000, sessions: 10_000, unseen: false, ours: true },
     );
+    // Alone, the writer's connection would be the last one and delete the log when it is closed: with
+    // somebody else there all the time, the log is the same file, grown already, alone and beside us.
+    let mut other = connect(scene.board(0));
+    other.batch_execute("SELECT count(*) FROM tasks").unwrap();
+    commits(&scene, span);
     let (mut alone, mut beside, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     let mut before = commits(&scene, span);
     for _ in 0..rounds {

@@ -12,17 +12,21 @@ use hyper::{Request, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::JoinSet};
 
-use crate::scene::connect;
+use crate::fill::connect;
 
-/// Requests a second from one thread over `connections`, 600 bytes each, to a server on another.
-pub fn requests_a_second(addr: SocketAddr, connections: usize, count: usize) -> f64 {
+/// Requests in flight at once, for us and for the plain loop.
+pub const CONCURRENCY: usize = 64;
+
+/// Requests a second from one thread over `connections`, of so many bytes each, to a server on another.
+pub fn requests_a_second(addr: SocketAddr, connections: usize, count: usize, bytes: usize) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let each = count.div_ceil(connections);
+    let body = Bytes::from("x".repeat(bytes));
     runtime.block_on(async {
         let began = Instant::now();
         let mut all = JoinSet::new();
         for _ in 0..connections {
-            all.spawn(post(addr, each));
+            all.spawn(post(addr, each, body.clone()));
         }
         while let Some(done) = all.join_next().await {
             done.unwrap();
@@ -31,12 +35,11 @@ pub fn requests_a_second(addr: SocketAddr, connections: usize, count: usize) -> 
     })
 }
 
-async fn post(addr: SocketAddr, count: usize) {
+async fn post(addr: SocketAddr, count: usize, body: Bytes) {
     let stream = TcpStream::connect(addr).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
-    let body = Bytes::from("x".repeat(600));
     for _ in 0..count {
         let request = Request::post("/v1/chat/completions")
             .header("host", "localhost")

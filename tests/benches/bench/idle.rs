@@ -1,4 +1,4 @@
-//! What it costs to be there: idle time, memory, latency, the start, and how cost grows.
+//! What it costs to be there: idle time, memory, latency, the start.
 
 use std::time::{Duration, Instant};
 
@@ -6,34 +6,58 @@ use diesel::connection::SimpleConnection as _;
 
 use crate::{
     Sizes,
-    deliver::{count_of, mib},
-    report::{Figure, median, percentile},
-    scene::{Fill, Scene, connect, unix_now},
+    deliver::{LONG, count_of, mib},
+    fill::{Fill, connect, unix_now},
+    report::{self, Figure, median, percentile},
+    scene::Scene,
 };
 
-const LONG: Duration = Duration::from_secs(300);
-
-fn asleep(rows: usize) -> Fill {
+/// Rows to which nothing happens, each of a session of its own.
+pub fn asleep(rows: usize) -> Fill {
     Fill { platform: "api_server", rows, sessions: rows, unseen: false, ours: true }
 }
 
-/// Processor time of a gateway to which nothing happens.
+/// Processor time of gateways to which nothing happens: one with many rows, one with few, at the same time.
+///
+/// Whoever goes through rows while nothing happens needs time that grows with them.
 pub fn idle(sizes: &Sizes) -> Vec<Figure> {
-    let (boards, rows) = (10, sizes.pick(10_000, 10_000));
-    let scene = Scene::new(boards);
-    (0..boards).for_each(|board| scene.fill(board, asleep(rows)));
-    let gateway = scene.start_warm();
-    // What the start and the last delivery leave to be done has its time.
-    std::thread::sleep(Duration::from_secs(10));
-    let span = Duration::from_secs(sizes.pick(60, 20));
-    let before = gateway.cpu();
-    std::thread::sleep(span);
-    let used = gateway.cpu() - before;
-    gateway.stop();
-    let a_minute = used.as_secs_f64() * 60.0 / span.as_secs_f64();
+    let boards = 10;
+    let (spans, span) = (sizes.pick(5, 1), Duration::from_secs(sizes.pick(30, 20)));
+    let both = [10_000, 100].map(|rows| {
+        let scene = Scene::new(boards);
+        (0..boards).for_each(|board| scene.fill(board, asleep(rows)));
+        let gateway = scene.start_warm();
+        (scene, gateway)
+    });
+    // A commit is followed by a sweep within half a minute, a start by a look for aged rows after a
+    // minute and then each hour. A quick run ends before that look, a full one begins after it.
+    std::thread::sleep(Duration::from_secs(sizes.pick(80, 35)));
+    let (mut a_minute, mut read) = ([Vec::new(), Vec::new()], [0, 0]);
+    for _ in 0..spans {
+        let before =
+            both.each_ref().map(|(_, gateway)| (gateway.exact_cpu(), gateway.bytes_read()));
+        std::thread::sleep(span);
+        for (index, (_, gateway)) in both.iter().enumerate() {
+            let used = gateway.exact_cpu() - before[index].0;
+            a_minute[index].push(used.as_secs_f64() * 60.0 / span.as_secs_f64());
+            read[index] += gateway.bytes_read() - before[index].1;
+        }
+    }
+    both.into_iter().for_each(|(_, gateway)| gateway.stop());
+    // What is done once in a while counts as well: the mean of all spans, not their median.
+    let [many, few] = a_minute.each_ref().map(|all| all.iter().sum::<f64>() / count_of(all.len()));
+    let [many_read, few_read] = read.map(|bytes| mib(bytes / 1_024));
+    let minutes = count_of(spans) * span.as_secs_f64() / 60.0;
     vec![
-        Figure::new("processor time a minute, idle, 100 000 rows on 10 boards", a_minute, "s")
-            .below(0.1),
+        Figure::new("processor time a minute, idle, 100 000 rows on 10 boards", many, "s")
+            .below(0.1)
+            .spread(&a_minute[0]),
+        Figure::new("the same with 1 000 rows on 10 boards", few, "s").spread(&a_minute[1]),
+        Figure::new("no full scan: times that beside a hundredth of the rows", many / few, "")
+            .below(1.5)
+            .beside("processor time of the same seconds"),
+        Figure::new("bytes read a minute, idle, 100 000 rows", many_read / minutes, "MiB")
+            .beside(format!("{} MiB with 1 000 rows", report::number(few_read / minutes))),
     ]
 }
 
@@ -43,11 +67,18 @@ pub fn memory(sizes: &Sizes) -> Vec<Figure> {
     let measured = all.into_iter().map(|(rows, most)| {
         let scene = Scene::new(1);
         scene.fill(0, asleep(rows));
-        let gateway = scene.start_warm();
-        std::thread::sleep(Duration::from_secs(sizes.pick(10, 3)));
-        let (now, _) = gateway.memory();
-        gateway.stop();
-        Figure::new(format!("resident memory, {rows} idle rows"), mib(now), "MiB").below(most)
+        let held: Vec<f64> = (0..sizes.rounds)
+            .map(|_| {
+                let gateway = scene.start_warm();
+                std::thread::sleep(Duration::from_secs(sizes.pick(10, 3)));
+                let (now, _) = gateway.memory();
+                gateway.stop();
+                mib(now)
+            })
+            .collect();
+        Figure::new(format!("resident memory, {rows} idle rows"), median(&held), "MiB")
+            .below(most)
+            .spread(&held)
     });
     measured.collect()
 }
@@ -117,45 +148,14 @@ pub fn start(sizes: &Sizes) -> Vec<Figure> {
             median(&known),
             "ms",
         )
-        .below(50.0),
+        .below(50.0)
+        .spread(&known),
         Figure::new(
             format!("start to first wake, first sight of {rows} rows"),
             median(&first),
             "s",
         )
-        .below(3.0),
+        .below(3.0)
+        .spread(&first),
     ]
-}
-
-/// Time for each event of a commit of 1 000, beside ever more rows to which nothing happens.
-pub fn growth(sizes: &Sizes) -> Vec<Figure> {
-    let mut all = vec![1_000, 10_000, 100_000];
-    if !sizes.quick {
-        all.push(1_000_000);
-    }
-    let batch = 500;
-    let mut figures = Vec::new();
-    let mut smallest = None;
-    for rows in all {
-        let scene = Scene::new(1);
-        scene.fill(0, asleep(rows));
-        let gateway = scene.start_warm();
-        scene.wait_caught_up(0);
-        let mut micros = Vec::new();
-        for round in 0..sizes.rounds.max(5) {
-            scene.sink.take();
-            let from = 1 + round * batch % rows;
-            let began = Instant::now();
-            scene.complete(0, from, from + batch - 1);
-            scene.sink.wait_for(batch, LONG);
-            micros.push(began.elapsed().as_secs_f64() * 1e6 / count_of(batch));
-            scene.wait_caught_up(0);
-        }
-        gateway.stop();
-        let time = median(&micros);
-        let base = *smallest.get_or_insert(time);
-        figures.push(Figure::new(format!("time for an event, {rows} rows"), time, "µs"));
-        figures.push(Figure::new("  times that beside 1 000 rows", time / base, "").below(1.5));
-    }
-    figures
 }

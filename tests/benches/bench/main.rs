@@ -8,18 +8,25 @@
     reason = "what goes wrong ends the measurement, at the line where it went wrong"
 )]
 
+mod arrivals;
 mod ceiling;
 mod deliver;
+mod fill;
+mod gathering;
+mod growth;
 mod idle;
 mod peer;
+mod pings;
+mod rates;
 mod report;
 mod scene;
 mod sink;
 mod soak;
+mod told;
+mod writer;
 
-use std::path::Path;
-
-use report::Figure;
+use report::{Figure, Report, median};
+use sink::Sink;
 
 /// How much is measured.
 pub struct Sizes {
@@ -36,18 +43,19 @@ impl Sizes {
 
 type Scenario = (&'static str, fn(&Sizes) -> Vec<Figure>);
 
-const SCENARIOS: [Scenario; 11] = [
+const SCENARIOS: [Scenario; 12] = [
     ("machine", machine),
     ("idle", idle::idle),
     ("memory", idle::memory),
     ("latency", idle::latency),
     ("peer", peer::latency),
     ("wakes", deliver::wakes),
+    ("pings", pings::pings),
     ("backlog", deliver::backlog),
-    ("writer", deliver::writer),
-    ("growth", idle::growth),
+    ("writer", writer::writer),
+    ("growth", growth::growth),
     ("start", idle::start),
-    ("gathering", deliver::gathering),
+    ("gathering", gathering::gathering),
 ];
 
 fn main() {
@@ -60,23 +68,38 @@ fn main() {
         return soak::soak(minutes.parse().unwrap());
     }
     let sizes = Sizes { quick, rounds: if quick { 1 } else { 5 } };
-    let mut figures = Vec::new();
+    let mut report = Report::new(quick, sizes.rounds);
     for (name, scenario) in SCENARIOS {
         if only.is_empty() || only.iter().any(|wanted| *wanted == name) {
             println!("{name} …");
-            figures.extend(scenario(&sizes));
+            report.add(name, scenario(&sizes));
         }
     }
-    report::print(&figures);
-    if let Some(path) = std::env::var_os("KANBAN_GATEWAY_BENCH_REPORT") {
-        report::write(Path::new(&path), &figures);
+    println!("{}", report.markdown());
+    for (variable, text) in [
+        ("KANBAN_GATEWAY_BENCH_REPORT", report.json()),
+        ("KANBAN_GATEWAY_BENCH_MARKDOWN", report.markdown()),
+    ] {
+        if let Some(path) = std::env::var_os(variable) {
+            std::fs::write(path, text).unwrap();
+        }
     }
 }
 
-fn machine(_: &Sizes) -> Vec<Figure> {
-    let (one, many) = ceiling::commit_millis();
+/// A machine that is busy with something else shows it here.
+fn machine(sizes: &Sizes) -> Vec<Figure> {
+    let (mut one, mut many, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    let sink = Sink::start(false);
+    for _ in 0..sizes.rounds {
+        let (commit, commit_of_many) = ceiling::commit_millis();
+        one.push(commit);
+        many.push(commit_of_many);
+        plain.push(ceiling::requests_a_second(sink.addr(), 1, sizes.pick(20_000, 5_000), 600));
+    }
     vec![
-        Figure::new("commit of one row, FULL sync, plain diesel", one, "ms"),
-        Figure::new("commit of 256 rows", many, "ms"),
+        Figure::new("commit of one row, FULL sync, plain diesel", median(&one), "ms").spread(&one),
+        Figure::new("commit of 256 rows", median(&many), "ms").spread(&many),
+        Figure::new("plain hyper loop, 600 bytes, one connection", median(&plain), "/s")
+            .spread(&plain),
     ]
 }

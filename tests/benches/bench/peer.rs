@@ -8,14 +8,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use diesel::connection::SimpleConnection as _;
 use serde_json::Value;
 
 use crate::{
     Sizes,
     ceiling::per_second,
-    report::{Figure, median, percentile},
-    scene::{Fill, Scene, connect, unix_now},
+    fill::Fill,
+    idle::asleep,
+    report::{Figure, median},
+    scene::Scene,
 };
 
 const LONG: Duration = Duration::from_secs(120);
@@ -92,32 +93,36 @@ pub fn deliveries(rows: usize) -> Option<f64> {
     Some(per_second(rows, Duration::from_secs_f64(last - began)))
 }
 
-/// From just before a commit to its message.
+/// From just before a commit to the message: theirs and ours, in turn, at the same random times.
 pub fn latency(sizes: &Sizes) -> Vec<Figure> {
     let Some(python) = python() else {
         return Vec::new();
     };
     let events = sizes.pick(40, 8);
-    let scene = pushed(events, false);
-    let peer = Peer::start(&python, &scene);
+    let (theirs, ours) = (pushed(events, false), Scene::new(1));
+    ours.fill(0, asleep(events + 1));
+    let gateway = ours.start_warm();
+    ours.wait_caught_up(0);
+    let peer = Peer::start(&python, &theirs);
     peer.next("pass");
-    let mut board = connect(scene.board(0));
-    let mut millis = Vec::new();
+    let (mut their_millis, mut our_millis) = (Vec::new(), Vec::new());
     for task in 1..=events {
         let random = u64::try_from(task).unwrap() * 7_919 % 5_000;
         std::thread::sleep(Duration::from_millis(random));
         let began = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
-        board
-            .batch_execute(&format!(
-                "INSERT INTO task_events (task_id, kind, created_at)
-                 VALUES ('t_{task:08x}', 'completed', {})",
-                unix_now()
-            ))
-            .unwrap();
-        millis.push((peer.next("sent") - began) * 1_000.0);
+        theirs.complete(0, task, task);
+        their_millis.push((peer.next("sent") - began) * 1_000.0);
+        ours.sink.take();
+        let began = ours.complete(0, task + 1, task + 1);
+        let arrived = ours.sink.wait_for(1, LONG);
+        our_millis.push((arrived - began).as_secs_f64() * 1_000.0);
     }
+    gateway.stop();
+    let (their_median, our_median) = (median(&their_millis), median(&our_millis));
     vec![
-        Figure::new("hermes-agent 0.19.0: commit to send, median", median(&millis), "ms"),
-        Figure::new("hermes-agent 0.19.0: commit to send, p99", percentile(&millis, 99), "ms"),
+        Figure::new("hermes-agent 0.19.0: commit to send, median", their_median, "ms")
+            .spread(&their_millis),
+        Figure::new("ours, in turn with it", our_median, "ms").spread(&our_millis),
+        Figure::new("how many times sooner", their_median / our_median, ""),
     ]
 }

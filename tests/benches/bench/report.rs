@@ -1,6 +1,6 @@
-//! The table at the end, and the same as JSON.
+//! The table at the end, and the same as JSON and as Markdown.
 
-use std::{fmt::Write as _, path::Path};
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,17 @@ impl Figure {
         self
     }
 
-    fn met(&self) -> Option<bool> {
+    /// Says between which the measured values lay, if there are several.
+    pub fn spread(self, values: &[f64]) -> Self {
+        let most = values.iter().copied().fold(f64::MIN, f64::max);
+        let least = values.iter().copied().fold(f64::MAX, f64::min);
+        if values.len() < 2 {
+            return self;
+        }
+        self.beside(format!("{} to {} in {}", number(least), number(most), values.len()))
+    }
+
+    fn reached(&self) -> Option<bool> {
         self.target.map(|target| match target {
             Target::Below(most) => self.value < most,
             Target::AtLeast(least) => self.value >= least,
@@ -54,13 +64,13 @@ impl Figure {
             Some(Target::Below(most)) => format!("< {}", number(most)),
             Some(Target::AtLeast(least)) => format!(">= {}", number(least)),
         };
-        let met = match self.met() {
+        let reached = match self.reached() {
             None => "",
             Some(true) => "yes",
             Some(false) => "NO",
         };
         let value = format!("{} {}", number(self.value), self.unit);
-        [self.name.clone(), value, target, met.to_owned(), self.beside.clone()]
+        [self.name.clone(), value, target, reached.to_owned(), self.beside.clone()]
     }
 
     fn json(&self) -> Value {
@@ -71,43 +81,88 @@ impl Figure {
         };
         json!({
             "name": self.name, "value": self.value, "unit": self.unit, "below": below,
-            "at_least": at_least, "met": self.met(), "beside": self.beside,
+            "at_least": at_least, "reached": self.reached(), "beside": self.beside,
         })
     }
 }
 
-/// Prints one figure as soon as it is there, and writes all of them to a file.
-pub fn print(figures: &[Figure]) {
-    let head = ["figure", "measured", "target", "met", "beside"].map(str::to_owned);
-    let rows: Vec<[String; 5]> =
-        std::iter::once(head).chain(figures.iter().map(Figure::row)).collect();
-    let width = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    };
-    let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        text.push('|');
-        for (column, cell) in row.iter().enumerate() {
-            let pad = width(column) - cell.chars().count();
-            let _ = write!(text, " {cell}{} |", " ".repeat(pad));
-        }
-        text.push('\n');
-        if index == 0 {
-            let lines: Vec<String> = (0..5).map(|column| "-".repeat(width(column) + 2)).collect();
-            let _ = writeln!(text, "|{}|", lines.join("|"));
-        }
-    }
-    println!("{text}");
+/// All figures of a run, in order, each with the scenario that it is of.
+pub struct Report {
+    quick: bool,
+    rounds: usize,
+    cores: usize,
+    /// How many processes wanted a core on average in the minute before the run.
+    load_before: f64,
+    figures: Vec<(&'static str, Figure)>,
 }
 
-pub fn write(path: &Path, figures: &[Figure]) {
-    let all: Vec<Value> = figures.iter().map(Figure::json).collect();
-    let text = serde_json::to_string_pretty(&json!({ "figures": all })).unwrap();
-    std::fs::write(path, text + "\n").unwrap();
+impl Report {
+    /// An empty one, at the beginning of a run.
+    pub fn new(quick: bool, rounds: usize) -> Self {
+        let cores = std::thread::available_parallelism().unwrap().get();
+        Self { quick, rounds, cores, load_before: load(), figures: Vec::new() }
+    }
+
+    pub fn add(&mut self, scenario: &'static str, figures: Vec<Figure>) {
+        self.figures.extend(figures.into_iter().map(|figure| (scenario, figure)));
+    }
+
+    /// What ran where, and a table.
+    pub fn markdown(&self) -> String {
+        let head =
+            ["scenario", "figure", "measured", "target", "reached", "beside"].map(str::to_owned);
+        let figures = self.figures.iter().map(|(scenario, figure)| {
+            let [name, value, target, reached, beside] = figure.row();
+            [(*scenario).to_owned(), name, value, target, reached, beside]
+        });
+        let rows: Vec<[String; 6]> = std::iter::once(head).chain(figures).collect();
+        let width = |column: usize| {
+            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+        };
+        let mut text = format!(
+            "{} cores, load {} when it began; {}, medians of {}.\n\n",
+            self.cores,
+            number(self.load_before),
+            if self.quick { "quick run" } else { "full run" },
+            self.rounds,
+        );
+        for (index, row) in rows.iter().enumerate() {
+            text.push('|');
+            for (column, cell) in row.iter().enumerate() {
+                let pad = width(column) - cell.chars().count();
+                let _ = write!(text, " {cell}{} |", " ".repeat(pad));
+            }
+            text.push('\n');
+            if index == 0 {
+                let lines: Vec<String> =
+                    (0..row.len()).map(|column| "-".repeat(width(column) + 2)).collect();
+                let _ = writeln!(text, "|{}|", lines.join("|"));
+            }
+        }
+        text
+    }
+
+    pub fn json(&self) -> String {
+        let figures = self.figures.iter().map(|(scenario, figure)| {
+            let mut all = figure.json();
+            all["scenario"] = json!(scenario);
+            all
+        });
+        let report = json!({
+            "cores": self.cores, "load_before": self.load_before, "quick": self.quick,
+            "rounds": self.rounds, "figures": figures.collect::<Vec<Value>>(),
+        });
+        serde_json::to_string_pretty(&report).unwrap() + "\n"
+    }
+}
+
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap();
+    text.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// Three significant digits, which is more than a machine like this is worth.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,
         size if size >= 10.0 => 1,

@@ -4,18 +4,19 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use diesel::{
-    Connection as _, RunQueryDsl as _, SqliteConnection, connection::SimpleConnection as _,
-    dsl::sql, sql_types::BigInt,
-};
+use diesel::{RunQueryDsl as _, SqliteConnection, dsl::sql, sql_types::BigInt};
 use kanban_store::write;
 use tempfile::TempDir;
 
-use crate::sink::Sink;
+use crate::{
+    arrivals::Arrivals,
+    fill::{Fill, complete, connect},
+    sink::Sink,
+};
 
 /// A home with boards, and the settings of a gateway that serves them.
 pub struct Scene {
@@ -26,33 +27,11 @@ pub struct Scene {
     pub sink: Sink,
 }
 
-/// What a filled board holds.
-#[derive(Clone, Copy)]
-pub struct Fill {
-    /// `api_server`, or a platform of the peer's.
-    pub platform: &'static str,
-    /// Tasks, each with one subscription.
-    pub rows: usize,
-    /// Sessions that share them.
-    pub sessions: usize,
-    /// Whether each task has been completed, with nobody told yet.
-    pub unseen: bool,
-    /// Whether the rows are ours from birth.
-    pub ours: bool,
-}
-
 /// A gateway that runs.
 pub struct Gateway {
     child: Child,
     /// When it was started.
     pub started: Instant,
-}
-
-/// A summary as long as most are.
-const PAYLOAD: &str = r#"{"summary": "The report is built and linked: 14 pages, three charts, all numbers checked twice."}"#;
-
-pub fn unix_now() -> i64 {
-    i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap()
 }
 
 impl Scene {
@@ -112,45 +91,12 @@ impl Scene {
 
     /// Fills a board.
     pub fn fill(&self, number: usize, fill: Fill) {
-        let Fill { platform, rows, sessions, unseen, ours } = fill;
-        let (now, owner) = (unix_now(), if ours { "'kanban-gateway'" } else { "NULL" });
-        let mut board = connect(&self.boards[number]);
-        let series = format!(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})"
-        );
-        let status = if unseen { "done" } else { "running" };
-        board
-            .batch_execute(&format!(
-                "BEGIN IMMEDIATE;
-                 {series} INSERT INTO tasks (id, title, assignee, status, created_at)
-                   SELECT printf('t_%08x', i), 'Build report ' || i, 'writer', '{status}', {now} FROM n;
-                 {series} INSERT INTO task_events (id, task_id, kind, created_at)
-                   SELECT i, printf('t_%08x', i), 'created', {now} FROM n;
-                 {series} INSERT INTO kanban_notify_subs
-                   (task_id, platform, chat_id, thread_id, created_at, last_event_id, notifier_profile)
-                   SELECT printf('t_%08x', i), '{platform}', 'sess-{number}-' || (i % {sessions}), '',
-                     {now}, i, {owner} FROM n;
-                 COMMIT"
-            ))
-            .unwrap();
-        if unseen {
-            self.complete(number, 1, rows);
-        }
-        board.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        fill.write(&self.boards[number], number);
     }
 
-    /// Completes the tasks `from..=to` of a board in one commit.
-    pub fn complete(&self, number: usize, from: usize, to: usize) {
-        let now = unix_now();
-        connect(&self.boards[number])
-            .batch_execute(&format!(
-                "BEGIN IMMEDIATE;
-                 WITH RECURSIVE n(i) AS (SELECT {from} UNION ALL SELECT i + 1 FROM n WHERE i < {to})
-                 INSERT INTO task_events (task_id, kind, payload, created_at)
-                   SELECT printf('t_%08x', i), 'completed', '{PAYLOAD}', {now} FROM n;
-                 COMMIT"
-            ))
-            .unwrap();
+    /// Completes the tasks `from..=to` of a board in one commit; answers when that commit was begun.
+    pub fn complete(&self, number: usize, from: usize, to: usize) -> Instant {
+        complete(&self.boards[number], from, to)
     }
 
     /// Starts the release build of the program.
@@ -158,6 +104,14 @@ impl Scene {
         let started = Instant::now();
         let child = self.command(&["run"]).spawn().unwrap();
         Gateway { child, started }
+    }
+
+    /// Starts it with a standard output that is read.
+    pub fn start_printing(&self) -> (Gateway, ChildStdout) {
+        let started = Instant::now();
+        let mut child = self.command(&["run"]).stdout(Stdio::piped()).spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        (Gateway { child, started }, output)
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -181,10 +135,15 @@ impl Scene {
     /// The event is the completion of the first task of the first board.
     pub fn start_warm(&self) -> Gateway {
         let gateway = self.start();
-        let before = self.sink.count();
-        self.complete(0, 1, 1);
-        self.sink.wait_for(before + 1, Duration::from_secs(120));
+        self.warm(&self.sink);
         gateway
+    }
+
+    /// Waits until a gateway that was started serves the boards, as seen where its messages arrive.
+    pub fn warm(&self, arrivals: &Arrivals) {
+        let before = arrivals.count();
+        self.complete(0, 1, 1);
+        arrivals.wait_for(before + 1, Duration::from_secs(120));
     }
 
     /// Waits until every row of a board has an owner.
@@ -202,9 +161,10 @@ impl Scene {
     }
 }
 
-/// Rows that have something above their cursor.
-const BEHIND: &str = "kanban_notify_subs s WHERE EXISTS (SELECT 1 FROM task_events e
-    WHERE e.task_id = s.task_id AND e.id > s.last_event_id AND e.kind = 'completed')";
+/// Rows that have something above their cursor. The events that a board was filled with are settled; there
+/// is one for each task.
+const BEHIND: &str = "task_events e JOIN kanban_notify_subs s ON s.task_id = e.task_id
+    WHERE e.id > (SELECT count(*) FROM tasks) AND e.id > s.last_event_id AND e.kind = 'completed'";
 
 fn count(board: &mut SqliteConnection, what: &str) -> i64 {
     let all = sql::<BigInt>(&format!("(SELECT count(*) FROM {what})"));
@@ -219,12 +179,6 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-pub fn connect(path: &Path) -> SqliteConnection {
-    let mut connection = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
-    connection.batch_execute("PRAGMA busy_timeout = 30000; PRAGMA synchronous = FULL").unwrap();
-    connection
-}
-
 impl Gateway {
     fn proc(&self, file: &str) -> String {
         fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
@@ -237,6 +191,23 @@ impl Gateway {
         let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
         // The kernel counts in hundredths of a second on every Linux.
         Duration::from_millis(ticks * 10)
+    }
+
+    /// Processor time of the threads that are there now, to the nanosecond.
+    pub fn exact_cpu(&self) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let nanos = threads.map(|thread| {
+            let stat = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+            stat.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+        });
+        Duration::from_nanos(nanos.sum())
+    }
+
+    /// Bytes that it has asked the kernel for so far, from files and all else.
+    pub fn bytes_read(&self) -> u64 {
+        let io = self.proc("io");
+        let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+        line.parse().unwrap()
     }
 
     fn status(&self, name: &str) -> u64 {

@@ -14,7 +14,8 @@ use std::{
 use diesel::connection::SimpleConnection as _;
 
 use crate::{
-    scene::{Fill, Gateway, Scene, connect, unix_now},
+    fill::{Fill, connect, unix_now},
+    scene::{Gateway, Scene},
     sink::Sink,
 };
 

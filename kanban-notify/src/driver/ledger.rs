@@ -7,7 +7,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use super::{Done, Ports, log, quiet::Quiet};
 use crate::{
     engine::{Command, Input, Opening},
-    ids::ChannelName,
+    ids::{ChannelName, SubscriptionId},
     record::{Intent, Pause, Plan, Raise, RowOutcome, Settlement},
 };
 
@@ -24,7 +24,8 @@ pub(super) struct LedgerQueue {
 }
 
 enum Operation {
-    LoadWork,
+    LoadWork(Vec<SubscriptionId>),
+    LoadOwed(Vec<SubscriptionId>),
     Plan(Opening, Plan),
     NoteRaised(Vec<(Raise, RowOutcome)>),
     Rest(Pause),
@@ -39,7 +40,8 @@ impl LedgerQueue {
     /// Takes a command that concerns the ledger; others do not belong here and are given back.
     pub(super) fn push(&mut self, command: Command) -> Result<(), Box<Command>> {
         let operation = match command {
-            Command::LoadWork => Operation::LoadWork,
+            Command::LoadWork(held) => Operation::LoadWork(held),
+            Command::LoadOwed(copies) => Operation::LoadOwed(copies),
             Command::Plan(opening, plan) => Operation::Plan(opening, plan),
             Command::NoteRaised(raised) => Operation::NoteRaised(raised),
             Command::Rest(pause) => Operation::Rest(pause),
@@ -85,7 +87,8 @@ impl LedgerQueue {
         self.busy = true;
         let (ports, quiet) = (ports.clone(), Arc::clone(quiet));
         Some(match operation {
-            Operation::LoadWork => marked(load_work(ports, quiet)),
+            Operation::LoadWork(held) => marked(load_work(ports, quiet, held)),
+            Operation::LoadOwed(copies) => marked(load_owed(ports, quiet, copies)),
             Operation::Plan(opening, plan) => marked(plan_one(ports, quiet, opening, plan)),
             Operation::NoteRaised(raised) => marked(note_raised(ports, quiet, raised)),
             Operation::Rest(pause) => marked(rest(ports, quiet, pause)),
@@ -169,12 +172,22 @@ async fn lift(ports: Ports, quiet: Arc<Quiet>, channel: ChannelName) -> Option<I
     None
 }
 
-async fn load_work(ports: Ports, quiet: Arc<Quiet>) -> Option<Input> {
-    Some(match ports.backlog.open_work().await {
+async fn load_work(ports: Ports, quiet: Arc<Quiet>, held: Vec<SubscriptionId>) -> Option<Input> {
+    Some(match ports.backlog.open_work(held).await {
         Ok(work) => Input::Work(Box::new(work)),
         Err(error) => {
             log::port_failed(&error, None, &quiet, ports.clock.now());
             Input::WorkFailed
+        }
+    })
+}
+
+async fn load_owed(ports: Ports, quiet: Arc<Quiet>, copies: Vec<SubscriptionId>) -> Option<Input> {
+    Some(match ports.backlog.owed(copies).await {
+        Ok(owed) => Input::Owed(owed),
+        Err(error) => {
+            log::port_failed(&error, None, &quiet, ports.clock.now());
+            Input::OwedFailed
         }
     })
 }

@@ -39,11 +39,11 @@ impl Engine {
             .tracks
             .values()
             .flat_map(|track| track.legs.values())
-            .filter(|open| !open.bound && self.asked.contains(&open.leg.subscription))
+            .filter(|open| !open.bound && self.away.asked.contains(&open.leg.subscription))
             .filter(|open| !known.contains(&open.leg.id))
             .map(|open| open.leg.id)
             .collect();
-        self.asked.clear();
+        self.away.asked.clear();
         for leg in stale {
             self.forget_leg(leg);
         }
@@ -51,7 +51,7 @@ impl Engine {
             self.absorb(owed);
         }
         // What was being fetched was answered before, or could not be read.
-        self.fetching.clear();
+        self.away.fetching.clear();
         self.let_wait(work.waiting);
         for claim in work.claims {
             self.take_over(claim, now);

@@ -23,7 +23,7 @@ mod unknown;
 mod waiting;
 mod wakes;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use notice::Notice;
 pub use state::{Lane, Opening};
@@ -50,6 +50,7 @@ use crate::{
 };
 use places::ChannelState;
 use state::{BoardState, Claim, Draft, LaneState, Sub, Timer, Track};
+use waiting::Away;
 use wakes::Wakes;
 
 /// What the engine is told.
@@ -197,13 +198,7 @@ pub struct Engine {
     drafts: HashMap<u64, Draft>,
     claims: BTreeMap<ClaimId, Claim>,
     aliases: Aliases,
-    /// Copies with something open that is not held, and those of them that are being fetched.
-    waiting: HashSet<SubscriptionId>,
-    fetching: BTreeSet<SubscriptionId>,
-    /// So many lanes in line on a channel are enough.
-    line: usize,
-    /// The copies that were held when everything open was asked for.
-    asked: BTreeSet<SubscriptionId>,
+    away: Away,
     /// When each session was woken lately (law W5).
     wakes: Wakes,
     /// The reference of each session's last wake, where that is known to have failed: the open turn that
@@ -247,10 +242,7 @@ impl Engine {
             drafts: HashMap::new(),
             claims: BTreeMap::new(),
             aliases: Aliases::default(),
-            waiting: HashSet::new(),
-            fetching: BTreeSet::new(),
-            line: places::FLOOD,
-            asked: BTreeSet::new(),
+            away: Away::default(),
             wakes: Wakes::default(),
             failed: HashMap::new(),
             timers: BTreeSet::new(),
@@ -323,7 +315,7 @@ impl Engine {
     pub fn is_idle(&self, now: Timestamp) -> bool {
         self.work_loaded
             && !self.loading
-            && self.fetching.is_empty()
+            && self.away.fetching.is_empty()
             && self.drafts.is_empty()
             && self.claims.values().all(|claim| !claim.is_busy())
             && self.lanes.values().all(|lane| !lane.is_busy())
@@ -341,8 +333,8 @@ impl Engine {
     fn load_work(&mut self) {
         if !self.loading {
             self.loading = true;
-            self.asked = self.subs.keys().copied().collect();
-            self.out.push(Command::LoadWork(self.asked.iter().copied().collect()));
+            self.away.asked = self.subs.keys().copied().collect();
+            self.out.push(Command::LoadWork(self.away.asked.iter().copied().collect()));
         }
     }
 

@@ -178,8 +178,9 @@ impl Engine {
         let known = |name: &ChannelName| self.world.channels.contains_key(name);
         let open = self.channels.iter().filter(|(name, _)| known(name)).map(|(_, channel)| channel);
         let mut open = open.filter(|channel| channel.pause.is_none()).peekable();
-        let full =
-            |channel: &ChannelState| channel.line.len() >= self.line || !channel.waiting.is_empty();
+        let full = |channel: &ChannelState| {
+            channel.line.len() >= self.away.line || !channel.waiting.is_empty()
+        };
         open.peek().is_some() && open.all(full)
     }
 

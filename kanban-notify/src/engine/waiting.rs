@@ -3,10 +3,11 @@
 //! So memory does not grow with what is owed. What is fetched is held against its board's rows before it is
 //! sent (laws D10, O3, S2), and a copy is fetched with all that it has open, so that its order is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     Command, Engine,
+    places::FLOOD,
     state::{BoardState, Timer},
 };
 use crate::{
@@ -19,11 +20,35 @@ use crate::{
 /// Copies fetched at once, at most.
 const FETCH: usize = 512;
 
+/// What is not held, and how much is.
+#[derive(Debug)]
+pub(super) struct Away {
+    /// Copies with something open that is not held.
+    waiting: HashSet<SubscriptionId>,
+    /// Copies that are being fetched.
+    pub(super) fetching: BTreeSet<SubscriptionId>,
+    /// The copies that were held when everything open was asked for.
+    pub(super) asked: BTreeSet<SubscriptionId>,
+    /// So many lanes in line on a channel are enough.
+    pub(super) line: usize,
+}
+
+impl Default for Away {
+    fn default() -> Self {
+        Self {
+            waiting: HashSet::new(),
+            fetching: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            line: FLOOD,
+        }
+    }
+}
+
 impl Engine {
     /// How many lanes in line on a channel are enough: what is owed beyond them waits in the ledger.
     #[must_use]
     pub fn with_line(mut self, lanes: usize) -> Self {
-        self.line = lanes.max(1);
+        self.away.line = lanes.max(1);
         self
     }
 
@@ -43,7 +68,7 @@ impl Engine {
         let full = if self.must_hold(&owed) { None } else { self.full_channels(&owed) };
         let Some(channels) = full else { return self.absorb(owed) };
         let id = owed.subscription.id;
-        if self.waiting.insert(id) && !self.fetching.contains(&id) {
+        if self.away.waiting.insert(id) && !self.away.fetching.contains(&id) {
             for channel in channels {
                 self.channel_mut(&channel).waiting.push_back(id);
             }
@@ -69,7 +94,7 @@ impl Engine {
         for leg in &owed.legs {
             let lane = self.lane_of(&owed.subscription, leg.leg.kind, &leg.facts)?;
             let channel = self.channels.get(lane.channel())?;
-            if channel.waiting.is_empty() && channel.lined_up() < self.line {
+            if channel.waiting.is_empty() && channel.lined_up() < self.away.line {
                 return None;
             }
             full.insert(lane.channel().clone());
@@ -79,53 +104,62 @@ impl Engine {
 
     /// Lets these wait, and nothing else: all that the ledger has open and that is not held.
     pub(super) fn let_wait(&mut self, waiting: BTreeMap<ChannelName, Vec<SubscriptionId>>) {
-        self.waiting.clear();
+        self.away.waiting.clear();
         for channel in self.channels.values_mut() {
             channel.waiting.clear();
         }
         for (name, copies) in waiting {
             let away = |id: &SubscriptionId| !self.subs.contains_key(id);
             let copies: Vec<SubscriptionId> = copies.into_iter().filter(away).collect();
-            self.waiting.extend(copies.iter().copied());
+            self.away.waiting.extend(copies.iter().copied());
             self.channel_mut(&name).waiting = copies.into();
         }
     }
 
     /// Whether something of a copy is open that is not held.
     pub(super) fn waits(&self, copy: SubscriptionId) -> bool {
-        self.waiting.contains(&copy) || self.fetching.contains(&copy)
+        self.away.waiting.contains(&copy) || self.away.fetching.contains(&copy)
     }
 
     /// Fetches what waits, as far as there is room, each channel's in the order in which it came.
     pub(super) fn fetch(&mut self) {
-        if self.waiting.is_empty() || self.stopping || self.loading || !self.fetching.is_empty() {
+        if self.away.waiting.is_empty()
+            || self.stopping
+            || self.loading
+            || !self.away.fetching.is_empty()
+        {
             return;
         }
         let unseen: usize = self.boards.values().map(BoardState::unlooked).sum();
         for channel in self.channels.values_mut() {
             let has = channel.lined_up().saturating_add(unseen);
             // Not before half of it has gone: a few at a time cost as much as many.
-            if has > self.line / 2 {
+            if has > self.away.line / 2 {
                 continue;
             }
-            let room = self.line.saturating_sub(has).saturating_add(self.fetching.len()).min(FETCH);
-            while self.fetching.len() < room
+            let room = self
+                .away
+                .line
+                .saturating_sub(has)
+                .saturating_add(self.away.fetching.len())
+                .min(FETCH);
+            while self.away.fetching.len() < room
                 && let Some(copy) = channel.waiting.pop_front()
             {
                 // It may have been let in on another channel's behalf.
-                if self.waiting.remove(&copy) && !self.subs.contains_key(&copy) {
-                    self.fetching.insert(copy);
+                if self.away.waiting.remove(&copy) && !self.subs.contains_key(&copy) {
+                    self.away.fetching.insert(copy);
                 }
             }
         }
-        if !self.fetching.is_empty() {
-            self.out.push(Command::LoadOwed(self.fetching.iter().copied().collect()));
+        if !self.away.fetching.is_empty() {
+            self.out.push(Command::LoadOwed(self.away.fetching.iter().copied().collect()));
         }
     }
 
     /// What was fetched is held from now on, and sent once its rows were looked at.
     pub(super) fn fetched(&mut self, all: Vec<Owed>) {
-        self.fetching.clear();
+        self.away.fetching.clear();
         let mut boards: BTreeSet<BoardId> = BTreeSet::new();
         for mut owed in all {
             for OwedLeg { leg, .. } in &mut owed.legs {

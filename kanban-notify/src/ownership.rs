@@ -2,8 +2,9 @@
 
 use crate::{
     ids::ChannelName,
+    leg::LegKind,
     policy::{Adopt, Policy, World},
-    subscription::{Life, Mode, Row, Subscription},
+    subscription::{API_SERVER, Life, Mode, Row, Subscription, platform_name},
 };
 
 /// The decision about one row.
@@ -102,6 +103,14 @@ pub fn our_profile<'a>(owner: &'a str, ours: &str) -> Option<&'a str> {
 /// The channel that serves a row of this platform and profile.
 pub fn channel(platform: &str, is_api: bool, profile: &str) -> ChannelName {
     if is_api { ChannelName::api_server(profile) } else { ChannelName(platform.to_owned()) }
+}
+
+/// The channel that meets a leg of a row of `platform`, as stored: a wake goes to its profile's API server.
+pub fn channel_of_leg(kind: LegKind, platform: &str, profile: &str) -> ChannelName {
+    match kind {
+        LegKind::Wake => channel(API_SERVER, true, profile),
+        LegKind::Ping => channel(&platform_name(platform), false, profile),
+    }
 }
 
 fn reachable(profile: String, platform: &str, is_api: bool, world: &World) -> Result<String, Why> {

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use crate::{
     error::PortError,
     history::SessionView,
-    ids::{BoardId, ChannelName},
+    ids::{BoardId, ChannelName, SubscriptionId},
     message::{Destination, Message, Parcel},
     record::{
-        Intent, IntentResult, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
+        Intent, IntentResult, Owed, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
         RowOutcome, Settlement, Work,
     },
     subscription::Subscription,
@@ -73,8 +73,12 @@ pub trait Claims: Send + Sync {
 #[cfg_attr(any(test, feature = "mock"), mockall::automock)]
 #[async_trait]
 pub trait Backlog: Send + Sync {
-    /// Every open leg, every claim without an outcome that nobody alive owns, every cursor to raise.
-    async fn open_work(&self) -> Result<Work, PortError>;
+    /// Everything open: every claim without an outcome that nobody alive owns, every cursor to raise, and
+    /// every copy with an open leg; the legs themselves of `held`, of what is claimed, and where they are few.
+    async fn open_work(&self, held: Vec<SubscriptionId>) -> Result<Work, PortError>;
+
+    /// What is owed to these copies, those without an open leg left out.
+    async fn owed(&self, copies: Vec<SubscriptionId>) -> Result<Vec<Owed>, PortError>;
 
     /// Whether another process changed the ledger, or died and left claims, since the last call.
     async fn disturbed(&self) -> Result<bool, PortError>;

@@ -24,13 +24,18 @@ pub const API_SERVER: &str = "api_server";
 impl SubKey {
     /// The platform as compared: trimmed and lower-cased.
     pub fn platform_name(&self) -> String {
-        self.platform.trim().to_lowercase()
+        platform_name(&self.platform)
     }
 
     /// Whether the row stands for an API session.
     pub fn is_api_server(&self) -> bool {
         self.platform_name() == API_SERVER
     }
+}
+
+/// A stored platform as it is compared.
+pub(crate) fn platform_name(stored: &str) -> String {
+    stored.trim().to_lowercase()
 }
 
 /// What a row asks for (`delivery_mode`).

@@ -10,7 +10,7 @@ use futures_util::{
 use super::{Done, Ports, log, quiet::Quiet};
 use crate::{
     engine::{Command, Input, Opening},
-    ids::ChannelName,
+    ids::{ChannelName, SubscriptionId},
     record::{Intent, Pause, Plan, Raise, RowOutcome, Settlement},
 };
 
@@ -31,7 +31,8 @@ pub(super) struct LedgerQueue {
 }
 
 enum Operation {
-    LoadWork,
+    LoadWork(Vec<SubscriptionId>),
+    LoadOwed(Vec<SubscriptionId>),
     Plan(Opening, Plan),
     NoteRaised(Vec<(Raise, RowOutcome)>),
     Rest(Pause),
@@ -46,7 +47,8 @@ impl LedgerQueue {
     /// Takes a command that concerns the ledger; others do not belong here and are given back.
     pub(super) fn push(&mut self, command: Command) -> Result<(), Box<Command>> {
         let operation = match command {
-            Command::LoadWork => Operation::LoadWork,
+            Command::LoadWork(held) => Operation::LoadWork(held),
+            Command::LoadOwed(copies) => Operation::LoadOwed(copies),
             Command::Plan(opening, plan) => Operation::Plan(opening, plan),
             Command::NoteRaised(raised) => Operation::NoteRaised(raised),
             Command::Rest(pause) => Operation::Rest(pause),
@@ -94,7 +96,8 @@ impl LedgerQueue {
         for operation in self.waiting.drain(..together) {
             let (ports, quiet) = (ports.clone(), Arc::clone(quiet));
             asked.push(match operation {
-                Operation::LoadWork => load_work(ports, quiet).boxed(),
+                Operation::LoadWork(held) => load_work(ports, quiet, held).boxed(),
+                Operation::LoadOwed(copies) => load_owed(ports, quiet, copies).boxed(),
                 Operation::Plan(opening, plan) => plan_one(ports, quiet, opening, plan).boxed(),
                 Operation::NoteRaised(raised) => note_raised(ports, quiet, raised).boxed(),
                 Operation::Rest(pause) => rest(ports, quiet, pause).boxed(),
@@ -190,12 +193,22 @@ async fn lift(ports: Ports, quiet: Arc<Quiet>, channel: ChannelName) -> Option<I
     None
 }
 
-async fn load_work(ports: Ports, quiet: Arc<Quiet>) -> Option<Input> {
-    Some(match ports.backlog.open_work().await {
+async fn load_work(ports: Ports, quiet: Arc<Quiet>, held: Vec<SubscriptionId>) -> Option<Input> {
+    Some(match ports.backlog.open_work(held).await {
         Ok(work) => Input::Work(Box::new(work)),
         Err(error) => {
             log::port_failed(&error, None, &quiet, ports.clock.now());
             Input::WorkFailed
+        }
+    })
+}
+
+async fn load_owed(ports: Ports, quiet: Arc<Quiet>, copies: Vec<SubscriptionId>) -> Option<Input> {
+    Some(match ports.backlog.owed(copies).await {
+        Ok(owed) => Input::Owed(owed),
+        Err(error) => {
+            log::port_failed(&error, None, &quiet, ports.clock.now());
+            Input::OwedFailed
         }
     })
 }
@@ -249,7 +262,7 @@ mod tests {
         });
         let mut backlog = MockBacklog::new();
         let asked = Arc::clone(log);
-        backlog.expect_open_work().returning(move || {
+        backlog.expect_open_work().returning(move |_| {
             asked.lock().unwrap().push("load");
             Ok(Work::default())
         });
@@ -282,7 +295,7 @@ mod tests {
         let (ports, quiet) = (ports(&log), Arc::default());
         let mut queue = LedgerQueue::default();
         let lift = || Command::Lift(ChannelName("console".to_owned()));
-        for command in [settlement(1), Command::LoadWork, settlement(2), lift()] {
+        for command in [settlement(1), Command::LoadWork(Vec::new()), settlement(2), lift()] {
             assert!(queue.push(command).is_ok());
         }
         let all = queue.next(&ports, &quiet).expect("something waits");

@@ -204,7 +204,7 @@ impl Driver {
         for command in commands {
             self.execute(command);
         }
-        self.names.forget(over);
+        self.names.forget(over, &self.engine);
         self.start_ledger();
     }
 
@@ -282,7 +282,8 @@ impl Driver {
             }
             Command::Tell(notice) => log::notice(&notice, &self.names),
             // The ledger's queue has taken these.
-            Command::LoadWork
+            Command::LoadWork(_)
+            | Command::LoadOwed(_)
             | Command::Plan(..)
             | Command::NoteRaised(_)
             | Command::Rest(_)

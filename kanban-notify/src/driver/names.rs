@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    engine::{Input, Lane},
+    engine::{Engine, Input, Lane},
     ids::{BoardId, ClaimId, EventId, LegId},
     leg::LegKind,
     ports::Change,
@@ -67,8 +67,8 @@ impl Names {
                 self.boards.insert(start.id, start.slug.clone());
             }
             Input::Planned { planned, .. } => self.owed(&planned.owed),
+            Input::Owed(owed) => self.owed(owed),
             Input::Work(work) => {
-                self.legs.clear();
                 self.owed(&work.owed);
                 for claim in &work.claims {
                     self.claims.insert(claim.id, claim.legs.clone());
@@ -90,12 +90,16 @@ impl Names {
         self.closing.insert(board, plan.closes.iter().map(|(leg, ..)| *leg).collect());
     }
 
-    /// What nobody will speak of any more once this input is dealt with.
+    /// What nobody may speak of any more once this input is dealt with.
     pub(super) fn over(&mut self, input: &Input) -> (Vec<ClaimId>, Vec<LegId>) {
         match input {
-            Input::Planned { opening, .. } => {
-                (Vec::new(), self.closing.remove(&opening.board).unwrap_or_default())
+            Input::Planned { opening, planned } => {
+                let mut legs = self.closing.remove(&opening.board).unwrap_or_default();
+                legs.extend(ids(&planned.owed));
+                (Vec::new(), legs)
             }
+            Input::Owed(owed) => (Vec::new(), ids(owed).collect()),
+            Input::Work(_) => (Vec::new(), self.legs.keys().copied().collect()),
             Input::Settled { settlements, .. } => {
                 let over = || settlements.iter().filter(|settlement| settlement.over);
                 let claims = over().map(|settlement| settlement.claim).collect();
@@ -107,11 +111,12 @@ impl Names {
         }
     }
 
-    pub(super) fn forget(&mut self, (claims, legs): (Vec<ClaimId>, Vec<LegId>)) {
+    /// Forgets them, but for legs that the engine holds.
+    pub(super) fn forget(&mut self, (claims, legs): (Vec<ClaimId>, Vec<LegId>), engine: &Engine) {
         for claim in claims {
             self.claims.remove(&claim);
         }
-        for leg in legs {
+        for leg in legs.into_iter().filter(|leg| !engine.holds(*leg)) {
             self.legs.remove(&leg);
         }
     }
@@ -141,6 +146,10 @@ impl Names {
             }
         }
     }
+}
+
+fn ids(owed: &[Owed]) -> impl Iterator<Item = LegId> {
+    owed.iter().flat_map(|owed| &owed.legs).map(|owed| owed.leg.id)
 }
 
 /// Each name once, in order, separated by commas.

@@ -58,7 +58,8 @@ impl Engine {
         let owner = ownership::decide(row, Some(copy), has_mode, &self.policy, &self.world);
         let open = [LegKind::Ping, LegKind::Wake]
             .iter()
-            .any(|kind| self.tracks.contains_key(&(copy.id, *kind)));
+            .any(|kind| self.tracks.contains_key(&(copy.id, *kind)))
+            || self.waits(copy.id);
         let raised = !state.raises.contains_key(&copy.id)
             && !state.raising.iter().any(|raise| raise.subscription == copy.id);
         copy.life == Life::Live && matches!(owner, Ownership::Ours { .. }) && !open && raised

@@ -83,7 +83,7 @@ impl Engine {
             self.move_leg(*leg, LegStep::Send);
         }
         if lane.is_session() {
-            self.wakes.entry(lane.clone()).or_default().push_back(intent.at);
+            self.wakes.push(&lane, intent.at);
         }
         if let Some(state) = self.lanes.get_mut(&lane) {
             state.hold = Hold::Claimed(id);
@@ -201,12 +201,9 @@ impl Engine {
             }
             &mut state.soft
         });
-        if settlement.over
-            && matches!(settlement.verdict, "busy" | "unreachable")
-            && let Some(wakes) = self.wakes.get_mut(&lane)
-        {
+        if settlement.over && matches!(settlement.verdict, "busy" | "unreachable") {
             // Nobody was woken: it does not count for the budget (law W5).
-            wakes.retain(|wake| *wake != at);
+            self.wakes.remove(&lane, at);
         }
         match (settlement.verdict, soft) {
             ("busy" | "unreachable", Some(soft)) => *soft = soft.saturating_add(1),

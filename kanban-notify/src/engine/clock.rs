@@ -42,9 +42,7 @@ impl Engine {
         for pause in self.channels.values_mut().filter_map(|channel| channel.pause.as_mut()) {
             pause.until = pause.until.before(by);
         }
-        for at in self.wakes.values_mut().flatten() {
-            *at = at.before(by);
-        }
+        self.wakes.step_back(by);
         for claim in self.claims.values_mut() {
             claim.woken_at = claim.woken_at.before(by);
             claim.sent_at = claim.sent_at.before(by);

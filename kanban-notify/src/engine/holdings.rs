@@ -17,6 +17,7 @@ use crate::{
     message::{Destination, Parcel},
     ownership,
     record::{Facts, OpenClaim, Owed, OwedLeg, RecentWake, Work},
+    subscription::Subscription,
     time::Timestamp,
 };
 
@@ -38,15 +39,20 @@ impl Engine {
             .tracks
             .values()
             .flat_map(|track| track.legs.values())
-            .filter(|open| !open.bound && !known.contains(&open.leg.id))
+            .filter(|open| !open.bound && self.away.asked.contains(&open.leg.subscription))
+            .filter(|open| !known.contains(&open.leg.id))
             .map(|open| open.leg.id)
             .collect();
+        self.away.asked.clear();
         for leg in stale {
             self.forget_leg(leg);
         }
         for owed in work.owed {
             self.absorb(owed);
         }
+        // What was being fetched was answered before, or could not be read.
+        self.away.fetching.clear();
+        self.let_wait(work.waiting);
         for claim in work.claims {
             self.take_over(claim, now);
         }
@@ -66,10 +72,7 @@ impl Engine {
                 Some(reference) => self.failed.insert(lane.clone(), reference),
                 None => self.failed.remove(&lane),
             };
-            let wakes = self.wakes.entry(lane).or_default();
-            if !wakes.contains(&at) {
-                wakes.push_back(at);
-            }
+            self.wakes.learn(&lane, at);
         }
         for (lane, state) in &mut self.lanes {
             if state.hold == Hold::Reloading {
@@ -150,7 +153,8 @@ impl Engine {
             }
             return;
         }
-        let Some(lane) = self.lane_of(id, leg.kind, &facts) else {
+        let copy = self.subs.get(&id).map(|sub| &sub.subscription);
+        let Some(lane) = copy.and_then(|copy| self.lane_of(copy, leg.kind, &facts)) else {
             return;
         };
         let (kind, event, leg_id) = (leg.kind, leg.event, leg.id);
@@ -163,7 +167,7 @@ impl Engine {
             .entry((id, kind))
             .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
         let lane = track.lane.clone();
-        track.legs.insert(event, OpenLeg { leg, facts: Arc::new(facts), bound: false });
+        track.legs.insert(event, Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false }));
         self.legs.insert(leg_id, (id, kind, event));
         let pace = self.policy.backoff;
         let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
@@ -177,20 +181,23 @@ impl Engine {
     }
 
     /// Where a leg goes (laws W2, W3).
-    fn lane_of(&self, id: SubscriptionId, kind: LegKind, facts: &Facts) -> Option<Lane> {
-        let subscription = &self.subs.get(&id)?.subscription;
-        let key = &subscription.key;
+    pub(super) fn lane_of(
+        &self,
+        copy: &Subscription,
+        kind: LegKind,
+        facts: &Facts,
+    ) -> Option<Lane> {
+        let key = &copy.key;
+        let channel = ownership::channel_of_leg(kind, &key.platform, &copy.profile);
         let session = |raw: &str| {
-            let channel =
-                ownership::channel(crate::subscription::API_SERVER, true, &subscription.profile);
             let session = self.aliases.resolve(&channel, raw);
-            Lane::new(Destination::Session { channel, session })
+            Lane::new(Destination::Session { channel: channel.clone(), session })
         };
         Some(match kind {
             LegKind::Wake if key.is_api_server() => session(&key.chat),
             LegKind::Wake => session(facts.session.as_deref()?),
             LegKind::Ping => Lane::new(Destination::Chat {
-                channel: ownership::channel(&key.platform_name(), false, &subscription.profile),
+                channel,
                 chat: key.chat.clone(),
                 thread: key.thread.clone(),
             }),
@@ -199,12 +206,12 @@ impl Engine {
 
     pub(super) fn open_leg(&self, leg: LegId) -> Option<&OpenLeg> {
         let (sub, kind, event) = self.legs.get(&leg)?;
-        self.tracks.get(&(*sub, *kind))?.legs.get(event)
+        self.tracks.get(&(*sub, *kind))?.legs.get(event).map(Box::as_ref)
     }
 
     pub(super) fn open_leg_mut(&mut self, leg: LegId) -> Option<&mut OpenLeg> {
         let (sub, kind, event) = *self.legs.get(&leg)?;
-        self.tracks.get_mut(&(sub, kind))?.legs.get_mut(&event)
+        self.tracks.get_mut(&(sub, kind))?.legs.get_mut(&event).map(Box::as_mut)
     }
 
     /// The lane that a leg waits in goes on: under another name than its claim's perhaps (law W3).
@@ -234,7 +241,10 @@ impl Engine {
             };
             if !self.tracks.contains_key(&(sub, other)) {
                 self.has_heard(sub);
-                self.subs.remove(&sub);
+                let gone = self.subs.remove(&sub);
+                if let Some(state) = gone.and_then(|sub| self.boards.get_mut(&sub.board)) {
+                    state.unlooked.remove(&sub);
+                }
             }
         }
     }
@@ -260,7 +270,7 @@ impl Engine {
         }
     }
 
-    fn touch_sub(&mut self, sub: SubscriptionId) {
+    pub(super) fn touch_sub(&mut self, sub: SubscriptionId) {
         for kind in [LegKind::Ping, LegKind::Wake] {
             if let Some(track) = self.tracks.get(&(sub, kind)) {
                 self.touched.insert(track.lane.clone());

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     backoff,
     history::SessionView,
-    ids::{BoardId, EventId, LegId},
+    ids::{BoardId, EventId, LegId, SubscriptionId},
     key::Member,
     leg::{LegKind, LegState},
     message::{Fact, Message},
@@ -89,10 +89,10 @@ impl Engine {
     }
 
     /// The head of a track, when it is claimable: order within a track is never broken (law D4).
-    fn head(&self, track: &(crate::ids::SubscriptionId, LegKind)) -> Option<&OpenLeg> {
+    fn head(&self, track: &(SubscriptionId, LegKind)) -> Option<&OpenLeg> {
         let sub = self.subs.get(&track.0)?;
         let (board, life) = (sub.board, sub.subscription.life);
-        if !self.boards.get(&board).is_some_and(|state| state.usable && state.checked) {
+        if !self.boards.get(&board)?.usable || !self.is_looked_at(track.0) {
             return None;
         }
         let (_, open) = self.tracks.get(track)?.legs.first_key_value()?;
@@ -101,20 +101,21 @@ impl Engine {
         (!open.bound && !theirs && open.leg.state.is_claimable()).then_some(open)
     }
 
+    /// Whether a subscription's row was held against what it has open (laws D10, O3, S2).
+    pub(super) fn is_looked_at(&self, sub: SubscriptionId) -> bool {
+        let board = self.subs.get(&sub).and_then(|sub| self.boards.get(&sub.board));
+        board.is_some_and(|state| state.checked && !state.unlooked.contains(&sub))
+    }
+
     /// When the session may be woken again (law W5).
     fn budget(&mut self, lane: &Lane, now: Timestamp) -> Timestamp {
         if !lane.is_session() {
             return now;
         }
         let policy = &self.policy.wake;
-        let Some(wakes) = self.wakes.get_mut(lane) else {
-            return now;
-        };
-        while wakes.front().is_some_and(|at| now.since(*at) >= WAKE_BUDGET_WINDOW) {
-            wakes.pop_front();
-        }
+        let wakes = self.wakes.within(lane, WAKE_BUDGET_WINDOW, now);
         let mut at = now;
-        if let Some(last) = wakes.back() {
+        if let Some(last) = wakes.last() {
             at = at.max(last.after(policy.min_interval));
         }
         let most = usize::try_from(policy.max_per_hour.max(1)).unwrap_or(usize::MAX);
@@ -266,7 +267,7 @@ impl Engine {
             let run = track.legs.values().take_while(|open| {
                 !open.bound && open.leg.state.is_claimable() && due_at(open, now) <= now
             });
-            runs.push(run.collect());
+            runs.push(run.map(Box::as_ref).collect());
         }
         let mut legs: Vec<(Timestamp, BoardId, EventId, &OpenLeg)> = Vec::new();
         for run in runs {

@@ -20,8 +20,10 @@ mod raises;
 mod reading;
 mod state;
 mod unknown;
+mod waiting;
+mod wakes;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use notice::Notice;
 pub use state::{Lane, Opening};
@@ -38,7 +40,7 @@ use crate::{
     policy::{Policy, World},
     ports::{Change, LookError},
     record::{
-        Intent, IntentResult, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
+        Intent, IntentResult, Owed, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
         RowOutcome, Settlement, Work,
     },
     session::Aliases,
@@ -48,6 +50,8 @@ use crate::{
 };
 use places::ChannelState;
 use state::{BoardState, Claim, Draft, LaneState, Sub, Timer, Track};
+use waiting::Away;
+use wakes::Wakes;
 
 /// What the engine is told.
 #[derive(Debug)]
@@ -89,6 +93,10 @@ pub enum Input {
     Work(Box<Work>),
     /// It could not be read.
     WorkFailed,
+    /// What is owed to the copies that were asked for.
+    Owed(Vec<Owed>),
+    /// It could not be read.
+    OwedFailed,
     /// The ledger was changed by somebody else, or an instance died (law D9).
     Disturbed,
     /// Intents were recorded, or not.
@@ -136,8 +144,10 @@ pub enum Input {
 /// What the engine wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Read everything open in the ledger.
-    LoadWork,
+    /// Read everything open in the ledger; what these copies are owed is held.
+    LoadWork(Vec<SubscriptionId>),
+    /// Read what is owed to these copies.
+    LoadOwed(Vec<SubscriptionId>),
     /// Read a pass, then the copies of its tasks' subscriptions.
     Read(Opening, PassRequest),
     /// Record a plan.
@@ -188,8 +198,9 @@ pub struct Engine {
     drafts: HashMap<u64, Draft>,
     claims: BTreeMap<ClaimId, Claim>,
     aliases: Aliases,
+    away: Away,
     /// When each session was woken lately (law W5).
-    wakes: HashMap<Lane, VecDeque<Timestamp>>,
+    wakes: Wakes,
     /// The reference of each session's last wake, where that is known to have failed: the open turn that
     /// it left behind means nothing (law W4).
     failed: HashMap<Lane, String>,
@@ -231,7 +242,8 @@ impl Engine {
             drafts: HashMap::new(),
             claims: BTreeMap::new(),
             aliases: Aliases::default(),
-            wakes: HashMap::new(),
+            away: Away::default(),
+            wakes: Wakes::default(),
             failed: HashMap::new(),
             timers: BTreeSet::new(),
             timer_of: HashMap::new(),
@@ -273,6 +285,8 @@ impl Engine {
             }
             Input::Work(work) => self.work(*work, now),
             Input::WorkFailed => self.work_failed(now),
+            Input::Owed(owed) => self.fetched(owed),
+            Input::OwedFailed => self.fetch_failed(now),
             Input::Intended(results) => self.intended(results, now),
             Input::IntendFailed(intents) => self.intend_failed(intents, now),
             Input::Sent { claim, verdict } => self.sent(claim, &verdict, now),
@@ -291,6 +305,7 @@ impl Engine {
             self.try_lane(lane, now);
         }
         self.fill_places(now);
+        self.fetch();
         self.go_on_with_sweeps();
         self.tell_timer();
         std::mem::take(&mut self.out)
@@ -300,6 +315,7 @@ impl Engine {
     pub fn is_idle(&self, now: Timestamp) -> bool {
         self.work_loaded
             && !self.loading
+            && self.away.fetching.is_empty()
             && self.drafts.is_empty()
             && self.claims.values().all(|claim| !claim.is_busy())
             && self.lanes.values().all(|lane| !lane.is_busy())
@@ -317,7 +333,8 @@ impl Engine {
     fn load_work(&mut self) {
         if !self.loading {
             self.loading = true;
-            self.out.push(Command::LoadWork);
+            self.away.asked = self.subs.keys().copied().collect();
+            self.out.push(Command::LoadWork(self.away.asked.iter().copied().collect()));
         }
     }
 

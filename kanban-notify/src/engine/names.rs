@@ -13,11 +13,8 @@ impl Engine {
     /// Forgets when sessions were woken, and what failed there, once neither counts any more (laws W4, W5).
     pub(super) fn forget_sessions(&mut self, now: Timestamp) {
         let span = WAKE_BUDGET_WINDOW.max(self.policy.wake.longest_turn);
-        self.wakes.retain(|_, wakes| {
-            wakes.retain(|at| now.since(*at) < span);
-            !wakes.is_empty()
-        });
-        self.failed.retain(|lane, _| self.wakes.contains_key(lane));
+        self.wakes.forget(span, now);
+        self.failed.retain(|lane, _| self.wakes.knows(lane));
     }
 
     /// Learns a session's new name and moves the lane's tracks there; the new lane, if it moved.

@@ -1,19 +1,19 @@
 //! Places among the requests in flight: how many there are, who waits for one, who is next (law D6).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
     Engine,
     state::{Lane, Phase},
 };
 use crate::{
-    ids::{ChannelName, ClaimId, EventId},
+    ids::{ChannelName, ClaimId, EventId, SubscriptionId},
     record::Pause,
     time::Timestamp,
 };
 
 /// So many in line are enough for a while.
-const FLOOD: usize = 1_024;
+pub(super) const FLOOD: usize = 1_024;
 
 /// Who waits for a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +72,8 @@ pub(super) struct ChannelState {
     /// How many may be in flight now: halved by a busy receiver, grown by deliveries (law D6).
     pub(super) limit: usize,
     line: Line,
+    /// Copies with something for it that waits in the ledger.
+    pub(super) waiting: VecDeque<SubscriptionId>,
     pub(super) pause: Option<Pause>,
     pub(super) probing: bool,
     pub(super) failed_probes: u32,
@@ -89,6 +91,7 @@ impl ChannelState {
             in_flight: 0,
             limit: limit.max(1),
             line: Line::default(),
+            waiting: VecDeque::new(),
             pause: None,
             probing: false,
             failed_probes: 0,
@@ -96,6 +99,11 @@ impl ChannelState {
             unreachable: 0,
             told: false,
         }
+    }
+
+    /// How many wait for a place.
+    pub(super) fn lined_up(&self) -> usize {
+        self.line.len()
     }
 
     /// Whether one more may be in flight.
@@ -167,8 +175,13 @@ impl Engine {
     /// Whether so many wait on each channel that goes that nobody would get anything sooner if more were
     /// read.
     pub(super) fn is_flooded(&self) -> bool {
-        let mut open = self.channels.values().filter(|channel| channel.pause.is_none()).peekable();
-        open.peek().is_some() && open.all(|channel| channel.line.len() >= FLOOD)
+        let known = |name: &ChannelName| self.world.channels.contains_key(name);
+        let open = self.channels.iter().filter(|(name, _)| known(name)).map(|(_, channel)| channel);
+        let mut open = open.filter(|channel| channel.pause.is_none()).peekable();
+        let full = |channel: &ChannelState| {
+            channel.line.len() >= self.away.line || !channel.waiting.is_empty()
+        };
+        open.peek().is_some() && open.all(full)
     }
 
     fn places_taken(&self) -> usize {

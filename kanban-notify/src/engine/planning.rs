@@ -92,7 +92,7 @@ impl Engine {
             self.forget_leg(leg);
         }
         for owed in planned.owed {
-            self.absorb(owed);
+            self.admit(owed);
         }
         self.queue_raises(planned.raises, now);
         self.checked(board);
@@ -113,11 +113,19 @@ impl Engine {
 
     /// The board's rows were held against what is open: its lanes may go.
     fn checked(&mut self, board: BoardId) {
-        if let Some(state) = self.boards.get_mut(&board)
-            && std::mem::take(&mut state.checking)
-        {
+        let Some(state) = self.boards.get_mut(&board) else {
+            return;
+        };
+        let looked = std::mem::take(&mut state.looking);
+        for sub in &looked {
+            state.unlooked.remove(sub);
+        }
+        if std::mem::take(&mut state.checking) {
             state.checked = true;
             self.touch_board(board);
+        }
+        for sub in looked {
+            self.touch_sub(sub);
         }
     }
 

@@ -152,11 +152,11 @@ mod tests {
         let mut engine = Engine::new(Policy::default(), identity, World::default());
         engine.handle(Input::Start, NOW);
         assert_eq!(raises(&engine.handle(work(), NOW)), 0);
-        assert!(engine.handle(opened(), NOW).contains(&Command::LoadWork));
+        assert!(engine.handle(opened(), NOW).contains(&Command::LoadWork(Vec::new())));
         assert_eq!(raises(&engine.handle(work(), NOW)), 1);
         // While it is being raised the board is opened anew: what became of it is not known.
-        assert!(engine.handle(opened(), NOW).contains(&Command::LoadWork));
+        assert!(engine.handle(opened(), NOW).contains(&Command::LoadWork(Vec::new())));
         assert_eq!(raises(&engine.handle(work(), NOW)), 1);
-        assert!(!engine.handle(Input::Tick, NOW).contains(&Command::LoadWork));
+        assert!(!engine.handle(Input::Tick, NOW).contains(&Command::LoadWork(Vec::new())));
     }
 }

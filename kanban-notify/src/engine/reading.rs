@@ -41,6 +41,9 @@ impl Engine {
         };
         state.busy = true;
         state.checking = !state.checked;
+        let shown = watch.iter().map(|(sub, _)| sub);
+        state.looking = shown.filter(|sub| state.unlooked.contains(sub)).copied().collect();
+        let watch = watch.into_iter().map(|(_, key)| key).collect();
         state.again = false;
         state.deferred = false;
         state.sweeping = state.sweep != Sweep::No;
@@ -86,27 +89,31 @@ impl Engine {
 
     /// The rows with something open whose present state a read shall show (laws D10, O3, S2).
     ///
-    /// At first all of them; then a sweep's share, each in its turn; a tail only where they are few, so
-    /// that its cost stays that of what is new.
-    fn watch(&mut self, board: BoardId) -> Vec<SubKey> {
+    /// At first all of them; then those that were fetched, with a sweep's share, each in its turn; others
+    /// in a tail only where they are few, so that its cost stays that of what is new.
+    fn watch(&mut self, board: BoardId) -> Vec<(SubscriptionId, SubKey)> {
         let Some(state) = self.boards.get_mut(&board) else { return Vec::new() };
         let mine = |(_, sub): &(&SubscriptionId, &Sub)| sub.board == board;
         let key = |(id, sub): (&SubscriptionId, &Sub)| (*id, sub.subscription.key.clone());
         let all = self.subs.iter().filter(mine).map(key);
-        let shown: Vec<(SubscriptionId, SubKey)> = match (state.checked, state.sweep) {
-            (false, _) => all.collect(),
+        let mut shown: Vec<(SubscriptionId, SubKey)> = match (state.checked, state.sweep) {
+            (false, _) => return all.collect(),
             (true, Sweep::Above(_)) => {
                 let behind = self.subs.range((Bound::Excluded(state.watched), Bound::Unbounded));
                 let before = self.subs.range(..=state.watched);
                 behind.chain(before).filter(mine).map(key).take(WATCH_ROWS).collect()
             }
-            (true, Sweep::No) if self.subs.len() <= WATCH_FEW => all.collect(),
+            (true, Sweep::No) if self.subs.len() <= WATCH_FEW => return all.collect(),
             (true, Sweep::No) => Vec::new(),
         };
         if let (Some((last, _)), Sweep::Above(_)) = (shown.last(), state.sweep) {
             state.watched = *last;
         }
-        shown.into_iter().map(|(_, key)| key).collect()
+        let unlooked = &state.unlooked;
+        shown.retain(|(id, _)| !unlooked.contains(id));
+        let fetched = unlooked.iter().filter_map(|id| Some((id, self.subs.get(id)?)));
+        shown.extend(fetched.map(key));
+        shown
     }
 
     /// The board as it was opened then, unless it was opened anew since.

@@ -139,6 +139,9 @@ pub(super) struct BoardState {
     pub(super) checked: bool,
     /// The read under way shows all that is open, so that the board is checked after it.
     pub(super) checking: bool,
+    /// What was fetched since, whose rows were not looked at yet; and those that the read under way shows.
+    pub(super) unlooked: BTreeSet<SubscriptionId>,
+    pub(super) looking: Vec<SubscriptionId>,
     /// A read or a plan of its is under way.
     pub(super) busy: bool,
     /// Read again as soon as it is not busy.
@@ -187,6 +190,8 @@ impl BoardState {
             usable: true,
             checked: false,
             checking: false,
+            unlooked: BTreeSet::new(),
+            looking: Vec::new(),
             busy: false,
             again: false,
             sweep: Sweep::Above(EventId(0)),
@@ -212,6 +217,12 @@ impl BoardState {
             asked_accept: false,
             read_failures: 0,
         }
+    }
+
+    /// How many subscriptions wait for a look that is to be expected soon: others are in nobody's way.
+    pub(super) fn unlooked(&self) -> usize {
+        let soon = self.usable && !self.asked_accept && self.read_failures == 0;
+        if soon { self.unlooked.len() } else { 0 }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -259,7 +270,7 @@ pub(super) struct Sub {
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) lane: Lane,
-    pub(super) legs: BTreeMap<EventId, OpenLeg>,
+    pub(super) legs: BTreeMap<EventId, Box<OpenLeg>>,
 }
 
 /// An open leg.

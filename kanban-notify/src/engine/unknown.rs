@@ -288,8 +288,8 @@ impl Engine {
     /// which of them have ended (law D10).
     fn rows_are_known(&self, id: ClaimId) -> bool {
         let legs = self.claims.get(&id).into_iter().flat_map(|claim| &claim.legs);
-        let mut subs = legs.filter_map(|leg| self.subs.get(&self.legs.get(leg)?.0));
-        subs.all(|sub| self.boards.get(&sub.board).is_some_and(|board| board.checked))
+        let mut subs = legs.filter_map(|leg| Some(self.legs.get(leg)?.0));
+        subs.all(|sub| self.is_looked_at(sub))
     }
 
     /// Nothing of a leg's board is sent before its rows were looked at again: an older copy of the ledger

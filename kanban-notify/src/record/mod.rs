@@ -2,7 +2,7 @@
 
 mod claim;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 pub use claim::{Intent, IntentResult, LegOutcome, OpenClaim, Pause, Settlement};
 
@@ -328,8 +328,11 @@ pub struct Raise {
 /// Everything open in the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Copies that have an open leg, with those legs.
+    /// Copies that have an open leg, with those legs: those that are held and those in a claim; and where
+    /// there are few of them, all.
     pub owed: Vec<Owed>,
+    /// The others, by the channels that they need, in the order in which their first leg was planned.
+    pub waiting: BTreeMap<ChannelName, Vec<SubscriptionId>>,
     /// Claims without an outcome whose instance is dead; they are this instance's from now on.
     pub claims: Vec<OpenClaim>,
     /// Cursors that are settled in the ledger and not raised on the board.

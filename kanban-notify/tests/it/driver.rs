@@ -218,7 +218,7 @@ fn channel(log: &Log, mut verdicts: Vec<Verdict>) -> MockChannel {
 
 fn run(log: &Log, boards: MockBoards, claims: MockClaims, channel: MockChannel) -> Ended {
     let mut backlog = MockBacklog::new();
-    backlog.expect_open_work().returning(|| Ok(Work::default()));
+    backlog.expect_open_work().returning(|_| Ok(Work::default()));
     backlog.expect_disturbed().returning(|| Ok(false));
     let ports = Ports {
         boards: Arc::new(boards),

@@ -16,10 +16,10 @@ use async_trait::async_trait;
 use futures_channel::oneshot;
 use kanban_notify::{
     error::{PortError, PortErrorKind},
-    ids::{BoardId, ChannelName},
+    ids::{BoardId, ChannelName, SubscriptionId},
     ports::{Backlog, Claims, Planner},
     record::{
-        Intent, IntentResult, Pause, Plan, Planned, Raise, RowOutcome, Settlement,
+        Intent, IntentResult, Owed, Pause, Plan, Planned, Raise, RowOutcome, Settlement,
         WAKE_BUDGET_WINDOW, Work,
     },
     subscription::Subscription,
@@ -321,8 +321,20 @@ impl Claims for LedgerPort {
 
 #[async_trait]
 impl Backlog for LedgerPort {
-    async fn open_work(&self) -> Result<Work, PortError> {
-        self.call("reading open work", true, open_work).await
+    async fn open_work(&self, held: Vec<SubscriptionId>) -> Result<Work, PortError> {
+        let held: Vec<i64> = held.into_iter().map(|copy| copy.0).collect();
+        self.call("reading open work", true, move |desk| open_work(desk, &held)).await
+    }
+
+    async fn owed(&self, copies: Vec<SubscriptionId>) -> Result<Vec<Owed>, PortError> {
+        let operation = "reading what is owed";
+        let copies: Vec<i64> = copies.into_iter().map(|copy| copy.0).collect();
+        self.call(operation, false, move |desk| {
+            let rows = backlog::owed(desk.conn, &copies).map_err(during(operation))?;
+            let boards = backlog::boards(desk.conn).map_err(during(operation))?;
+            convert::all_owed(rows, &boards)
+        })
+        .await
     }
 
     async fn disturbed(&self) -> Result<bool, PortError> {
@@ -338,7 +350,7 @@ impl Backlog for LedgerPort {
     }
 }
 
-fn open_work(desk: &mut Desk<'_>) -> Result<Work, StoreError> {
+fn open_work(desk: &mut Desk<'_>, held: &[i64]) -> Result<Work, StoreError> {
     let operation = "reading open work";
     let dead = desk.instance.dead()?;
     let me = desk.instance.id();
@@ -353,7 +365,7 @@ fn open_work(desk: &mut Desk<'_>) -> Result<Work, StoreError> {
     }
     let at = Timestamp::from_micros(now());
     let since = at.before(WAKE_BUDGET_WINDOW).micros();
-    let rows = backlog::read(desk.conn, at.micros(), since).map_err(during(operation))?;
+    let rows = backlog::read(desk.conn, held, at.micros(), since).map_err(during(operation))?;
     desk.seen.version = data_version(desk.conn).map_err(during(operation))?;
     desk.seen.unsure = false;
     desk.taken.extend(dead);

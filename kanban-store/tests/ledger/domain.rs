@@ -113,7 +113,7 @@ pub fn record(port: &LedgerPort, plan: Plan) -> Result<Planned, PortError> {
 }
 
 pub fn work(port: &LedgerPort) -> Work {
-    block_on(port.open_work()).unwrap()
+    block_on(port.open_work(Vec::new())).unwrap()
 }
 
 pub fn disturbed(port: &LedgerPort) -> bool {

@@ -233,7 +233,7 @@ fn visit(path: &Path) -> usize {
     }
     let Ok(port) = LedgerPort::open(path) else { return 0 };
     survived(block_on(port.copies(BoardId(1), vec!["t_1".into(), "t_2".into()])));
-    let work = survived(block_on(port.open_work()));
+    let work = survived(block_on(port.open_work(Vec::new())));
     let owed = work.iter().flat_map(|work| &work.owed).flat_map(|owed| &owed.legs);
     let sendable = owed.filter(|leg| !leg.leg.state.is_final()).count();
     let again = plan(BoardId(1), vec![session("t_3", "third", &[6])]);
@@ -319,22 +319,22 @@ fn d10_an_older_copy_of_the_ledger_is_known_for_one_until_it_has_nothing_open() 
     let claim = win(&port, "s", &open_legs);
     let delivered = |claim| vec![outcome(claim, &open_legs, LegState::Delivered)];
     block_on(port.settle(delivered(claim))).unwrap();
-    assert_eq!(block_on(port.open_work()).unwrap().older, None);
+    assert_eq!(block_on(port.open_work(Vec::new())).unwrap().older, None);
     port.close();
 
     fs::copy(&copy, &path).unwrap();
     let first = open(&path);
-    let since = block_on(first.open_work()).unwrap().older;
+    let since = block_on(first.open_work(Vec::new())).unwrap().older;
     assert!(since.is_some());
     // Also for one that comes later, and for the next one: nothing was settled meanwhile.
     let second = open(&path);
-    assert_eq!(block_on(second.open_work()).unwrap().older, since);
+    assert_eq!(block_on(second.open_work(Vec::new())).unwrap().older, since);
     first.close();
     second.close();
     let third = open(&path);
-    assert_eq!(block_on(third.open_work()).unwrap().older, since);
+    assert_eq!(block_on(third.open_work(Vec::new())).unwrap().older, since);
     let again = win(&third, "s", &open_legs);
     block_on(third.settle(delivered(again))).unwrap();
     third.close();
-    assert_eq!(block_on(open(&path).open_work()).unwrap().older, None);
+    assert_eq!(block_on(open(&path).open_work(Vec::new())).unwrap().older, None);
 }

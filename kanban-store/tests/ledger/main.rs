@@ -30,3 +30,6 @@ mod instances;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]
 mod registrar;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
+mod waiting;

@@ -70,6 +70,7 @@ pub const KNOWN: &[Known] = &[
     ]},
     Known { file: "gateway-bin/tests/process/memory.rs", cites: "", entries: &[
         ("b2_a_board_of_any_size_is_served_in_little_memory", "200 000 events of one task, a payload of 100 MB, many of 100 KB", "-", "all told, in less than 96 MiB"),
+        ("d4_what_is_owed_waits_in_the_ledger_and_not_in_memory", "10 000 sessions whose server is down, then a restart", "unreachable", "all planned, in less than 64 MiB; then told once each"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),
@@ -108,6 +109,16 @@ pub const KNOWN: &[Known] = &[
         ("d1_a_stop_waits_until_an_outcome_that_could_not_be_recorded_is", "the ledger refuses an outcome after a stop", "delivered", "recorded within the grace time"),
         ("d6_a_look_that_ends_after_a_stop_begins_nothing", "a stop while a session is looked into", "-", "nothing is sent"),
     ]},
+    Known { file: "kanban-notify/tests/it/engine/waiting.rs", cites: "", entries: &[
+        ("d4_of_all_that_is_open_at_a_start_little_is_held_and_each_is_told_in_its_turn", "a start with more open than is held", "-", "told in order, little held"),
+        ("d4_what_plans_leave_open_is_held_as_far_as_there_is_room_and_the_rest_waits_its_turn", "plans come faster than anything is delivered", "-", "told in order, little held"),
+        ("d10_what_is_fetched_is_sent_only_after_its_row_was_looked_at", "a row ends, and a cursor passes, while its delivery waits", "-", "cancelled and taken, not sent"),
+        ("d4_a_full_channel_is_in_nobody_elses_way", "one channel with more than it can take", "-", "the other one delivers"),
+        ("d1_what_could_not_be_fetched_is_found_again", "the ledger cannot be read when something is fetched", "-", "read again and told"),
+        ("d9_what_is_held_stays_held_when_the_ledger_is_read_again", "another process changes the ledger", "-", "what it settled is dropped, all else told once"),
+        ("b6_a_board_that_cannot_be_looked_at_is_in_nobody_elses_way", "a board whose reads fail, first in line", "-", "the other board's are told"),
+        ("d8_a_channel_that_rests_holds_no_more_and_then_goes_on_with_what_waits", "nobody is there, and more is owed", "unreachable", "no more is held; then told in order"),
+    ] },
     Known { file: "kanban-notify/tests/it/outage/ten_hours.rs", cites: "", entries: &[
         ("d8_s1_nobody_listens_for_ten_hours", "250 destinations, nobody listens for ten hours, a restart in the middle", "unreachable", "each channel is tried fewer than 100 times, all told, the oldest first"),
         ("d8_s1_report_20_report_124_report_125_each_destination_is_answered_500_or_503_for_ten_hours", "each of 250 destinations answers 500 or 503 for ten hours, a restart in the middle", "retryable, busy", "fewer than 100 tries each, none in step, all told, one word at the end"),

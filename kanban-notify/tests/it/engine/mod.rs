@@ -5,6 +5,7 @@ mod channels;
 mod delivery;
 mod many;
 mod places;
+mod waiting;
 
 use std::time::Duration;
 
@@ -45,9 +46,14 @@ struct Bench {
 impl Bench {
     /// An engine with everything open in the ledger and one board, whose first read is under way.
     fn new(policy: Policy, world: World, work: Work) -> Self {
+        Self::with(policy, world, work, |engine| engine)
+    }
+
+    /// The same with an engine that is made so.
+    fn with(policy: Policy, world: World, work: Work, make: fn(Engine) -> Engine) -> Self {
         let identity = Identity::new("gateway".into(), vec![1; 32]);
-        let mut bench =
-            Self { engine: Engine::new(policy, identity, world), now: NOW, out: Vec::new() };
+        let engine = make(Engine::new(policy, identity, world));
+        let mut bench = Self { engine, now: NOW, out: Vec::new() };
         bench.feed(Input::Start);
         bench.feed(Input::Work(Box::new(work)));
         bench.open(1);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kanban_notify::{
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
     leg::{Leg, LegState, LegStep, Tally},
+    ownership::channel_of_leg,
     record::{
         Facts, Intent, IntentResult, OpenClaim, Owed, OwedLeg, Pause, Plan, Planned, Position,
         Raise, RowOutcome, Settlement, SubscriptionPlan, Work,
@@ -13,8 +14,9 @@ use kanban_notify::{
     time::Timestamp,
 };
 
-#[derive(Default)]
 pub struct ModelLedger {
+    /// Of so many copies all that is open is told at once.
+    pub few: usize,
     pub subs: Vec<Copy>,
     pub legs: Vec<(Leg, Facts)>,
     pub claims: Vec<ModelClaim>,
@@ -34,6 +36,19 @@ pub struct ModelClaim {
 }
 
 const BOARD: BoardId = BoardId(1);
+
+impl Default for ModelLedger {
+    fn default() -> Self {
+        Self {
+            few: usize::MAX,
+            subs: Vec::new(),
+            legs: Vec::new(),
+            claims: Vec::new(),
+            position: Position::default(),
+            pauses: BTreeMap::new(),
+        }
+    }
+}
 
 impl ModelLedger {
     pub fn copies(&self, tasks: &[String]) -> Vec<Subscription> {
@@ -251,7 +266,12 @@ impl ModelLedger {
         }
     }
 
-    pub fn open_work(&mut self, instance: u32) -> Work {
+    pub fn owed_to(&self, copies: &[SubscriptionId]) -> Vec<Owed> {
+        let asked = (0..self.subs.len()).filter(|at| copies.contains(&self.subs[*at].sub.id));
+        asked.map(|at| self.owed(at)).filter(|owed| !owed.legs.is_empty()).collect()
+    }
+
+    pub fn open_work(&mut self, instance: u32, held: &[SubscriptionId]) -> Work {
         // Only one instance lives in this world: claims of earlier ones are of the dead.
         let claims = self
             .claims
@@ -262,11 +282,30 @@ impl ModelLedger {
                 claim.open.clone()
             })
             .collect();
+        let mut open: Vec<Owed> = (0..self.subs.len())
+            .map(|at| self.owed(at))
+            .filter(|owed| !owed.legs.is_empty())
+            .collect();
+        open.sort_by_key(|owed| owed.legs.iter().map(|owed| owed.leg.id).min());
+        let all = open.len() <= self.few;
+        let (owed, left) = open.into_iter().partition::<Vec<Owed>, _>(|owed| {
+            let mut states = owed.legs.iter().map(|owed| owed.leg.state);
+            let claimed = states.any(|state| !state.is_claimable());
+            all || claimed || held.contains(&owed.subscription.id)
+        });
+        let mut waiting: BTreeMap<ChannelName, Vec<SubscriptionId>> = BTreeMap::new();
+        for Owed { subscription: copy, legs, .. } in left {
+            for OwedLeg { leg, .. } in legs {
+                let channel = channel_of_leg(leg.kind, &copy.key.platform, &copy.profile);
+                let queue = waiting.entry(channel).or_default();
+                if queue.last() != Some(&copy.id) {
+                    queue.push(copy.id);
+                }
+            }
+        }
         Work {
-            owed: (0..self.subs.len())
-                .map(|at| self.owed(at))
-                .filter(|owed| !owed.legs.is_empty())
-                .collect(),
+            owed,
+            waiting,
             claims,
             raises: (0..self.subs.len()).filter_map(|at| self.raise(at)).collect(),
             pauses: self.pauses.values().cloned().collect(),

@@ -174,9 +174,13 @@ impl Outage {
 
     fn run_ledger(&mut self, command: Command) {
         match command {
-            Command::LoadWork => {
-                let work = self.ledger.open_work(self.instance);
+            Command::LoadWork(held) => {
+                let work = self.ledger.open_work(self.instance, &held);
                 self.feed(Input::Work(Box::new(work)));
+            }
+            Command::LoadOwed(copies) => {
+                let owed = self.ledger.owed_to(&copies);
+                self.feed(Input::Owed(owed));
             }
             Command::Plan(opening, plan) => {
                 let planned = self.ledger.plan(&plan);

@@ -31,6 +31,7 @@ const IDLE: Duration = Duration::from_secs(60);
 
 struct Sim {
     now: Timestamp,
+    seed: u64,
     random: u64,
     board: ModelBoard,
     ledger: ModelLedger,
@@ -56,11 +57,12 @@ impl Sim {
         let mut sim = Self {
             now: Timestamp::from_secs(1_000_000),
             random: seed,
-            // In some worlds passes have little room beside what is new.
+            // In some worlds passes have little room beside what is new, and memory for what is owed.
             board: ModelBoard { most: usize::try_from(seed % 5).unwrap(), ..ModelBoard::default() },
-            ledger: ModelLedger::default(),
+            ledger: ModelLedger { few: Self::room(seed), ..ModelLedger::default() },
             receiver: Receiver { deduplicates, readable, ..Receiver::default() },
-            engine: Self::engine(&policy, deduplicates, readable),
+            engine: Self::engine(seed, &policy, deduplicates, readable),
+            seed,
             policy,
             instance: 1,
             ledger_queue: VecDeque::new(),
@@ -77,7 +79,12 @@ impl Sim {
         sim
     }
 
-    fn engine(policy: &Policy, deduplicates: bool, readable: bool) -> Engine {
+    /// How much is held in memory.
+    fn room(seed: u64) -> usize {
+        [1, 2, 5, usize::MAX].into_iter().cycle().nth(usize::try_from(seed % 4).unwrap()).unwrap()
+    }
+
+    fn engine(seed: u64, policy: &Policy, deduplicates: bool, readable: bool) -> Engine {
         let mut world = World::default();
         let ability = Ability { deduplicates, readable };
         world.channels.insert(ChannelName::api_server("default"), ability);
@@ -85,7 +92,7 @@ impl Sim {
             .channels
             .insert(ChannelName("console".into()), Ability { deduplicates, readable: false });
         let identity = Identity::new("gateway".into(), b"fake secret".to_vec());
-        Engine::new(policy.clone(), identity, world)
+        Engine::new(policy.clone(), identity, world).with_line(Self::room(seed))
     }
 
     fn start(&mut self) {
@@ -114,7 +121,8 @@ impl Sim {
             match command {
                 Command::WakeMeAt(at) => self.timer = at,
                 Command::Tell(_) => {}
-                Command::LoadWork
+                Command::LoadWork(_)
+                | Command::LoadOwed(_)
                 | Command::Plan(..)
                 | Command::NoteRaised(_)
                 | Command::Rest(_)
@@ -177,10 +185,15 @@ impl Sim {
     fn run_ledger(&mut self, command: Command) {
         let fails = !self.healthy && self.chance(12);
         match command {
-            Command::LoadWork if fails => self.feed(Input::WorkFailed),
-            Command::LoadWork => {
-                let work = self.ledger.open_work(self.instance);
+            Command::LoadWork(_) if fails => self.feed(Input::WorkFailed),
+            Command::LoadWork(held) => {
+                let work = self.ledger.open_work(self.instance, &held);
                 self.feed(Input::Work(Box::new(work)));
+            }
+            Command::LoadOwed(_) if fails => self.feed(Input::OwedFailed),
+            Command::LoadOwed(copies) => {
+                let owed = self.ledger.owed_to(&copies);
+                self.feed(Input::Owed(owed));
             }
             Command::Plan(opening, _) if fails => self.feed(Input::PlanFailed(opening)),
             Command::Plan(opening, plan) => {
@@ -293,8 +306,12 @@ impl Sim {
         self.ledger_queue.clear();
         self.instance += 1;
         self.timer = Timestamp::NEVER;
-        self.engine =
-            Self::engine(&self.policy, self.receiver.deduplicates, self.receiver.readable);
+        self.engine = Self::engine(
+            self.seed,
+            &self.policy,
+            self.receiver.deduplicates,
+            self.receiver.readable,
+        );
         self.start();
     }
 

@@ -1,10 +1,13 @@
 //! Between the ledger's rows and the domain.
 
+use std::collections::BTreeMap;
+
 use kanban_notify::{
     event::Kind,
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
     leg::{Leg, LegKind, LegState, Tally},
     message::Destination,
+    ownership::channel_of_leg,
     record::{
         EventPrint, Facts, Intent, IntentResult, LegOutcome, NewLeg, OpenClaim, Owed, OwedLeg,
         Pause, Plan, Planned, Position, Raise, RecentWake, Settlement, SubscriptionPlan, Work,
@@ -18,7 +21,7 @@ use kanban_notify::{
 use crate::{
     error::StoreError,
     ledger::{
-        backlog::{CHAT, OpenClaimRows, SESSION, WorkRows},
+        backlog::{CHAT, OpenClaimRows, SESSION, Waiting, Way, WorkRows},
         boards::PositionRow,
         claims::{Intended, IntentRow, OutcomeRow, SettlementRow, TallyRow},
         cursor::RaiseRow,
@@ -167,14 +170,9 @@ pub(super) fn work(rows: WorkRows, claims: Vec<OpenClaimRows>) -> Result<Work, S
         aliases.learn(&channel, &raw, &resolved);
         known.push((channel, raw, resolved));
     }
-    let mut owed = Vec::new();
-    for copy in rows.owed {
-        if let Some(board) = rows.boards.get(&copy.subscription.board_id) {
-            owed.push(self::owed(board, copy)?);
-        }
-    }
     Ok(Work {
-        owed,
+        owed: all_owed(rows.owed, &rows.boards)?,
+        waiting: waiting(rows.waiting)?,
         claims: claims.into_iter().map(open_claim).collect::<Result<_, _>>()?,
         raises: rows.raises.into_iter().map(raise).collect(),
         pauses: rows.pauses.into_iter().map(pause).collect(),
@@ -261,6 +259,29 @@ fn facts(row: EventRow) -> Facts {
         at: Timestamp::from_micros(row.written_at),
         print: row.print,
     }
+}
+
+pub(super) fn all_owed(
+    rows: Vec<OwedRows>,
+    boards: &BTreeMap<i64, BoardRow>,
+) -> Result<Vec<Owed>, StoreError> {
+    let on_board = |rows: OwedRows| Some((boards.get(&rows.subscription.board_id)?, rows));
+    rows.into_iter().filter_map(on_board).map(|(board, rows)| owed(board, rows)).collect()
+}
+
+/// By channel, in the order of the legs.
+fn waiting(rows: Waiting) -> Result<BTreeMap<ChannelName, Vec<SubscriptionId>>, StoreError> {
+    let mut all: BTreeMap<ChannelName, Vec<(i64, i64)>> = BTreeMap::new();
+    for (Way { kind, platform, profile }, mut copies) in rows {
+        let kind = LegKind::parse(&kind).ok_or_else(|| unreadable("kind of leg", &kind))?;
+        let channel = channel_of_leg(kind, &platform, &profile);
+        all.entry(channel).or_default().append(&mut copies);
+    }
+    let ids = |mut copies: Vec<(i64, i64)>| {
+        copies.sort_unstable();
+        copies.into_iter().map(|(_, copy)| SubscriptionId(copy)).collect()
+    };
+    Ok(all.into_iter().map(|(channel, copies)| (channel, ids(copies))).collect())
 }
 
 fn owed(board: &BoardRow, rows: OwedRows) -> Result<Owed, StoreError> {

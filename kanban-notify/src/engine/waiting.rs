@@ -1,0 +1,191 @@
+//! What is owed and not held: it waits in the ledger, by channel, until there is room for it (law D4).
+//!
+//! So memory does not grow with what is owed. What is fetched is held against its board's rows before it is
+//! sent (laws D10, O3, S2), and a copy is fetched with all that it has open, so that its order is kept.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::{
+    Command, Engine,
+    places::FLOOD,
+    state::{BoardState, Timer},
+};
+use crate::{
+    ids::{BoardId, ChannelName, LegId, SubscriptionId},
+    leg::LegState,
+    record::{Owed, OwedLeg},
+    time::Timestamp,
+};
+
+/// Copies fetched at once, at most.
+const FETCH: usize = 512;
+
+/// What is not held, and how much is.
+#[derive(Debug)]
+pub(super) struct Away {
+    /// Copies with something open that is not held.
+    waiting: HashSet<SubscriptionId>,
+    /// Copies that are being fetched.
+    pub(super) fetching: BTreeSet<SubscriptionId>,
+    /// The copies that were held when everything open was asked for.
+    pub(super) asked: BTreeSet<SubscriptionId>,
+    /// So many lanes in line on a channel are enough.
+    pub(super) line: usize,
+}
+
+impl Default for Away {
+    fn default() -> Self {
+        Self {
+            waiting: HashSet::new(),
+            fetching: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            line: FLOOD,
+        }
+    }
+}
+
+impl Engine {
+    /// How many lanes in line on a channel are enough: what is owed beyond them waits in the ledger.
+    #[must_use]
+    pub fn with_line(mut self, lanes: usize) -> Self {
+        self.away.line = lanes.max(1);
+        self
+    }
+
+    /// How many open legs are held in memory.
+    pub fn held(&self) -> usize {
+        self.legs.len()
+    }
+
+    /// Whether a leg is held in memory.
+    pub fn holds(&self, leg: LegId) -> bool {
+        self.legs.contains_key(&leg)
+    }
+
+    /// Takes what a plan leaves open into memory, or lets it wait where every channel that it needs has
+    /// enough to do.
+    pub(super) fn admit(&mut self, owed: Owed) {
+        let full = if self.must_hold(&owed) { None } else { self.full_channels(&owed) };
+        let Some(channels) = full else { return self.absorb(owed) };
+        let id = owed.subscription.id;
+        if self.away.waiting.insert(id) && !self.away.fetching.contains(&id) {
+            for channel in channels {
+                self.channel_mut(&channel).waiting.push_back(id);
+            }
+        }
+    }
+
+    /// Whether something here needs it: its earlier legs, its claim, or its task, which is read no faster
+    /// than somebody hears of it.
+    fn must_hold(&self, owed: &Owed) -> bool {
+        let copy = &owed.subscription;
+        let claimed = |state| matches!(state, LegState::Intended | LegState::Unknown);
+        self.subs.contains_key(&copy.id)
+            || owed.legs.iter().any(|owed| claimed(owed.leg.state))
+            || self
+                .boards
+                .get(&owed.board)
+                .is_some_and(|state| state.backlog.tasks.contains_key(&copy.key.task))
+    }
+
+    /// The channels that it needs, when none has room: ping and wake do not wait for each other (law D4).
+    fn full_channels(&self, owed: &Owed) -> Option<BTreeSet<ChannelName>> {
+        let mut full = BTreeSet::new();
+        for leg in &owed.legs {
+            let lane = self.lane_of(&owed.subscription, leg.leg.kind, &leg.facts)?;
+            let channel = self.channels.get(lane.channel())?;
+            if channel.waiting.is_empty() && channel.lined_up() < self.away.line {
+                return None;
+            }
+            full.insert(lane.channel().clone());
+        }
+        (!full.is_empty()).then_some(full)
+    }
+
+    /// Lets these wait, and nothing else: all that the ledger has open and that is not held.
+    pub(super) fn let_wait(&mut self, waiting: BTreeMap<ChannelName, Vec<SubscriptionId>>) {
+        self.away.waiting.clear();
+        for channel in self.channels.values_mut() {
+            channel.waiting.clear();
+        }
+        for (name, copies) in waiting {
+            let away = |id: &SubscriptionId| !self.subs.contains_key(id);
+            let copies: Vec<SubscriptionId> = copies.into_iter().filter(away).collect();
+            self.away.waiting.extend(copies.iter().copied());
+            self.channel_mut(&name).waiting = copies.into();
+        }
+    }
+
+    /// Whether something of a copy is open that is not held.
+    pub(super) fn waits(&self, copy: SubscriptionId) -> bool {
+        self.away.waiting.contains(&copy) || self.away.fetching.contains(&copy)
+    }
+
+    /// Fetches what waits, as far as there is room, each channel's in the order in which it came.
+    pub(super) fn fetch(&mut self) {
+        if self.away.waiting.is_empty()
+            || self.stopping
+            || self.loading
+            || !self.away.fetching.is_empty()
+        {
+            return;
+        }
+        let unseen: usize = self.boards.values().map(BoardState::unlooked).sum();
+        for channel in self.channels.values_mut() {
+            let has = channel.lined_up().saturating_add(unseen);
+            // Not before half of it has gone: a few at a time cost as much as many.
+            if has > self.away.line / 2 {
+                continue;
+            }
+            let room = self
+                .away
+                .line
+                .saturating_sub(has)
+                .saturating_add(self.away.fetching.len())
+                .min(FETCH);
+            while self.away.fetching.len() < room
+                && let Some(copy) = channel.waiting.pop_front()
+            {
+                // It may have been let in on another channel's behalf.
+                if self.away.waiting.remove(&copy) && !self.subs.contains_key(&copy) {
+                    self.away.fetching.insert(copy);
+                }
+            }
+        }
+        if !self.away.fetching.is_empty() {
+            self.out.push(Command::LoadOwed(self.away.fetching.iter().copied().collect()));
+        }
+    }
+
+    /// What was fetched is held from now on, and sent once its rows were looked at.
+    pub(super) fn fetched(&mut self, all: Vec<Owed>) {
+        self.away.fetching.clear();
+        let mut boards: BTreeSet<BoardId> = BTreeSet::new();
+        for mut owed in all {
+            for OwedLeg { leg, .. } in &mut owed.legs {
+                if leg.state == LegState::Planned {
+                    // Nothing has put it off: a later time is that of a clock that was ahead.
+                    leg.due_at = leg.due_at.min(self.last_seen);
+                }
+            }
+            let (board, id) = (owed.board, owed.subscription.id);
+            let held = self.subs.contains_key(&id);
+            self.absorb(owed);
+            if !held
+                && self.subs.contains_key(&id)
+                && let Some(state) = self.boards.get_mut(&board)
+            {
+                state.unlooked.insert(id);
+                boards.insert(board);
+            }
+        }
+        for board in boards {
+            self.read(board);
+        }
+    }
+
+    /// What could not be fetched is found again with everything else that is open.
+    pub(super) fn fetch_failed(&mut self, now: Timestamp) {
+        self.set_timer(Timer::Work, now.after(super::state::LEDGER_RETRY));
+    }
+}

@@ -46,10 +46,15 @@ impl Engine {
         let watch = watch.into_iter().map(|(_, key)| key).collect();
         state.again = false;
         state.deferred = false;
-        state.sweeping = state.sweep != Sweep::No;
+        // What came last waits for no look at everything else.
+        let tail_first = std::mem::replace(&mut state.tail_first, false);
+        state.again = tail_first;
+        let sweep =
+            if tail_first { Sweep::No } else { std::mem::replace(&mut state.sweep, Sweep::No) };
+        state.sweeping = sweep != Sweep::No;
         let request = PassRequest {
             after: state.start.position.clone(),
-            sweep: std::mem::replace(&mut state.sweep, Sweep::No),
+            sweep,
             limit: PASS_EVENTS,
             resume,
             watch,

@@ -147,6 +147,8 @@ pub(super) struct BoardState {
     /// Read again as soon as it is not busy.
     pub(super) again: bool,
     pub(super) sweep: Sweep,
+    /// The next read goes on from where the board was read to, and the sweep follows it.
+    pub(super) tail_first: bool,
     /// The read under way is a sweep.
     pub(super) sweeping: bool,
     /// A sweep goes on above this event once there is need of more to deliver.
@@ -186,6 +188,7 @@ impl BoardState {
     pub(super) fn new(opening: Opening, start: BoardStart) -> Self {
         Self {
             opening,
+            tail_first: start.position.event > EventId(0),
             start,
             usable: true,
             checked: false,

@@ -8,6 +8,8 @@ use super::{
 };
 
 /// All texts that depend on the file's columns.
+///
+/// A limit is `? + 0`: SQLite prepares a statement with a bare bound `LIMIT ?` anew each time it is bound.
 #[derive(Debug)]
 pub(crate) struct Texts {
     /// (after, JSON list of tasks, limit): events of the read kinds above an id, but of these tasks.
@@ -148,15 +150,15 @@ impl Texts {
         let apart = "e.task_id NOT IN (SELECT j.value FROM json_each(?) j)";
         Self {
             tail: format!(
-                "{event} WHERE e.id > ? AND e.kind IN ({kinds}) AND {apart} ORDER BY e.id LIMIT ?"
+                "{event} WHERE e.id > ? AND e.kind IN ({kinds}) AND {apart} ORDER BY e.id LIMIT ? + 0"
             ),
             event: format!("{single} WHERE e.id = ?"),
-            events: format!("{listed} WHERE e.id > ? ORDER BY e.id LIMIT ?"),
-            newest: format!("{listed} ORDER BY e.id DESC LIMIT ?"),
-            newest_of_task: format!("{listed} WHERE e.task_id = ? ORDER BY e.id DESC LIMIT ?"),
+            events: format!("{listed} WHERE e.id > ? ORDER BY e.id LIMIT ? + 0"),
+            newest: format!("{listed} ORDER BY e.id DESC LIMIT ? + 0"),
+            newest_of_task: format!("{listed} WHERE e.task_id = ? ORDER BY e.id DESC LIMIT ? + 0"),
             // The unary plus keeps SQLite from walking all events above the id.
             events_of_task: format!(
-                "{listed} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ?"
+                "{listed} WHERE +e.id > ? AND e.task_id = ? ORDER BY e.id LIMIT ? + 0"
             ),
             stamps: format!("{stamp} WHERE e.id > ? AND e.kind IN ({kinds}) ORDER BY e.id"),
             stamps_of_task: format!(
@@ -169,12 +171,12 @@ impl Texts {
                 "{event} WHERE e.id IN (SELECT u.id FROM kanban_notify_subs s CROSS JOIN \
                  task_events u ON u.task_id = s.task_id WHERE s.last_event_id < ? AND \
                  u.id > s.last_event_id AND u.id > ? AND u.id <= ? AND u.kind IN ({kinds})) \
-                 AND {apart} ORDER BY e.id LIMIT ?"
+                 AND {apart} ORDER BY e.id LIMIT ? + 0"
             ),
             sweep_by_events: format!(
                 "{event} WHERE e.id > ? AND e.id <= ? AND e.kind IN ({kinds}) AND EXISTS (SELECT 1 \
                  FROM kanban_notify_subs s WHERE s.task_id = e.task_id AND \
-                 s.last_event_id < e.id) AND {apart} ORDER BY e.id LIMIT ?"
+                 s.last_event_id < e.id) AND {apart} ORDER BY e.id LIMIT ? + 0"
             ),
             // Ids first: what is cut off has been neither read nor sorted as a whole.
             unsettled: format!(
@@ -182,12 +184,12 @@ impl Texts {
                  min(coalesce(s.last_event_id, 9223372036854775807))) AS floor FROM json_each(?) j \
                  LEFT JOIN kanban_notify_subs s ON s.task_id = j.value GROUP BY j.value) t CROSS \
                  JOIN task_events u ON u.task_id = t.task WHERE u.id > t.floor AND u.kind IN \
-                 ({kinds}) ORDER BY u.id LIMIT ?) ORDER BY e.id"
+                 ({kinds}) ORDER BY u.id LIMIT ? + 0) ORDER BY e.id"
             ),
             resumed: format!(
                 "{event} WHERE e.id IN (SELECT u.id FROM json_each(?) j CROSS JOIN task_events u ON \
                  u.task_id = j.key WHERE u.id > j.value AND u.kind IN ({kinds}) ORDER BY u.id \
-                 LIMIT ?) ORDER BY e.id"
+                 LIMIT ? + 0) ORDER BY e.id"
             ),
             // By the index over time: the newest of a history of any length is one look-up.
             history: "SELECT s.task_id, s.rowid, (SELECT e.id FROM task_events e WHERE e.task_id = \
@@ -198,12 +200,12 @@ impl Texts {
             rows_of_tasks: format!(
                 "{row} WHERE task_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
             ),
-            rows_after: format!("{row} WHERE rowid > ? ORDER BY rowid LIMIT ?"),
+            rows_after: format!("{row} WHERE rowid > ? ORDER BY rowid LIMIT ? + 0"),
             row: format!(
                 "{row} WHERE task_id = ? AND platform = ? AND chat_id = ? AND thread_id = ?"
             ),
             aged: format!(
-                "{row} WHERE rowid > ? AND created_at < ? AND {} ORDER BY rowid LIMIT ?",
+                "{row} WHERE rowid > ? AND created_at < ? AND {} ORDER BY rowid LIMIT ? + 0",
                 aged()
             ),
             sequence: if features.sequence {

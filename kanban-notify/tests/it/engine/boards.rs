@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kanban_notify::{
     engine::Notice,
     history::SessionView,
-    record::{Aged, AgedRows, Raise, RowOutcome},
+    record::{Aged, AgedRows, Raise, RowOutcome, Sweep},
     verdict::Detail,
 };
 
@@ -79,6 +79,18 @@ fn o2_a_confirmed_stamp_whose_plan_failed_is_confirmed_later() {
     bench.at(seconds(5));
     bench.pass(Pass::default(), &[]);
     assert_eq!(bench.planned(vec![]).subscriptions[0].life, Life::Live);
+}
+
+#[test]
+fn f2_what_is_new_on_a_known_board_waits_for_no_sweep() {
+    let mut bench = quiet(Policy::default(), Work::default());
+    bench.open_at(1, Position { event: EventId(4), ..Position::default() });
+    let event = event(5);
+    let first = bench.pass(seen(vec![event], vec![row(session(), None)]), &[]);
+    assert_eq!((first.sweep, first.after.event), (Sweep::No, EventId(4)));
+    assert_eq!(bench.planned(vec![]).subscriptions[0].legs.len(), 1);
+    let second = bench.pass(Pass::default(), &[]);
+    assert_eq!(second.sweep, Sweep::Above(EventId(0)), "everything else follows");
 }
 
 #[test]

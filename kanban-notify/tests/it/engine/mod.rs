@@ -74,11 +74,15 @@ impl Bench {
     }
 
     fn open(&mut self, incarnation: i64) {
+        self.open_at(incarnation, Position::default());
+    }
+
+    fn open_at(&mut self, incarnation: i64, position: Position) {
         self.feed(Input::Change(Change::Opened(BoardStart {
             id: BOARD,
             slug: "default".into(),
             incarnation: Incarnation(incarnation),
-            position: Position::default(),
+            position,
             has_delivery_mode: false,
         })));
     }

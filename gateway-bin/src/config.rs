@@ -63,6 +63,8 @@ pub struct Config {
     pub expire_without_asking: usize,
     /// What to do with an outcome that stays unknown (law D7).
     pub on_unknown: OnUnknown,
+    /// Whether a message whose thread is gone goes once to the chat above (law D8).
+    pub thread_fallback: bool,
     /// First and longest pause between attempts (law D8).
     pub backoff: (Duration, Duration),
     /// Claims in flight on one channel, and in all (law D6).
@@ -128,6 +130,7 @@ impl Config {
             expire_without_asking: self.expire_without_asking,
             accept,
             on_unknown: self.on_unknown,
+            thread_fallback: self.thread_fallback,
             backoff: self.backoff,
             concurrency: self.concurrency.0,
             concurrency_total: self.concurrency.1,
@@ -214,6 +217,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         on_unknown: reader
             .choice("on_unknown", &[("resend", OnUnknown::Resend), ("park", OnUnknown::Park)])
             .unwrap_or(OnUnknown::Park),
+        thread_fallback: reader.switch("thread_fallback"),
         backoff: (
             reader.span("backoff.first", "100ms", "1h"),
             reader.span("backoff.longest", "1s", "24h"),

@@ -214,7 +214,7 @@ impl Channel for ApiServer {
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let body = Completion {
             model: &self.model,
-            messages: [UserMessage { role: "user", content: &message.text }],
+            messages: [UserMessage { role: "user", content: &message.text() }],
             stream: false,
         };
         // Strings and a boolean always become JSON.

@@ -92,6 +92,8 @@ pub(super) const KEYS: &[Key] = &[
         "A pass that would expire more events than this waits for `run --accept`. 0 to 1000000."),
     key("on_unknown", Shape::Text, r#""resend""#,
         "When nobody can find out whether a message arrived: \"resend\" (marked as a possible repeat)\nor \"park\" (to the dead letters)."),
+    key("thread_fallback", Shape::Switch, "true",
+        "Whether a message whose thread or topic is gone or closed goes to the chat above it, once.\nfalse sends it to the dead letters instead."),
     key("poll", Shape::Span, r#""1s""#,
         "How often boards are looked at without a hint from the kernel. 20ms to 60s."),
     key("grace", Shape::Span, r#""10s""#,

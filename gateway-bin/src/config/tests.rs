@@ -114,6 +114,7 @@ fn report_16_every_key_has_an_effect() {
         keep_outcomes = "12h"
         expire_without_asking = 7
         on_unknown = "park"
+        thread_fallback = false
         poll = "500ms"
         grace = "1m"
         alongside = ["Discord"]
@@ -160,6 +161,7 @@ fn report_16_every_key_has_an_effect() {
         expire_without_asking: 7,
         accept: false,
         on_unknown: OnUnknown::Park,
+        thread_fallback: false,
         backoff: (secs(1), secs(120)),
         concurrency: 2,
         concurrency_total: 8,

@@ -120,7 +120,9 @@ async fn intend(ports: Ports, quiet: Arc<Quiet>, mut intents: Vec<Intent>) -> Op
         let Some(channel) = channel else {
             return Some(Input::IntendFailed(intents));
         };
-        intent.body = channel.encode(&intent.destination, &intent.message);
+        if intent.body.is_empty() {
+            intent.body = channel.encode(&intent.destination, &intent.message);
+        }
     }
     Some(match ports.claims.intend(intents.clone()).await {
         Ok(results) => Input::Intended(intents.into_iter().zip(results).collect()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use diesel::{dsl, prelude::*};
 
 use super::{
-    conditions,
+    begun, conditions,
     cursor::{self, RaiseRow},
     plan::OwedRows,
     rows::{BoardRow, ClaimRow, EventRow, LegRow, PauseRow, SubscriptionRow},
@@ -151,9 +151,10 @@ fn owed(conn: &mut SqliteConnection) -> QueryResult<Vec<OwedRows>> {
         .load::<(SubscriptionRow, LegRow, EventRow)>(conn)?;
     let mut owed: Vec<OwedRows> = Vec::new();
     for (subscription, leg, event) in rows {
+        let open = begun::open_row(conn, leg, event)?;
         match owed.last_mut() {
-            Some(last) if last.subscription.id == subscription.id => last.legs.push((leg, event)),
-            _ => owed.push(OwedRows { subscription, legs: vec![(leg, event)] }),
+            Some(last) if last.subscription.id == subscription.id => last.legs.push(open),
+            _ => owed.push(OwedRows { subscription, legs: vec![open] }),
         }
     }
     Ok(owed)

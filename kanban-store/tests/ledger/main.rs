@@ -29,4 +29,7 @@ mod hostile;
 mod instances;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]
+mod parts;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
 mod registrar;

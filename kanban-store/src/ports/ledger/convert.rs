@@ -263,7 +263,10 @@ fn owed(board: &BoardRow, rows: OwedRows) -> Result<Owed, StoreError> {
         legs: rows
             .legs
             .into_iter()
-            .map(|(row, event)| Ok(OwedLeg { leg: leg(row)?, facts: facts(event) }))
+            .map(|(row, event, begun)| {
+                let (leg, facts) = (leg(row)?, facts(event));
+                Ok(OwedLeg { leg, facts, begun })
+            })
             .collect::<Result<_, StoreError>>()?,
     })
 }
@@ -287,6 +290,9 @@ fn leg(row: LegRow) -> Result<Leg, StoreError> {
             alone: row.alone == 1,
             repeat: row.repeat == 1,
             replay: row.replay == 1,
+            part: count(row.part),
+            plain: row.plain == 1,
+            parent: row.parent == 1,
         },
     })
 }
@@ -300,21 +306,17 @@ fn tally_row(tally: Tally) -> TallyRow {
         alone: i32::from(tally.alone),
         repeat: i32::from(tally.repeat),
         replay: i32::from(tally.replay),
+        part: stored(tally.part),
+        plain: i32::from(tally.plain),
+        parent: i32::from(tally.parent),
     }
 }
 
 fn outcome_row(outcome: LegOutcome) -> OutcomeRow {
-    let TallyRow { failures, failed_turns, epoch, alone, repeat, replay } =
-        tally_row(outcome.tally);
     OutcomeRow {
         leg: outcome.leg.0,
         state: outcome.state.name().to_owned(),
-        failures,
-        failed_turns,
-        epoch,
-        alone,
-        repeat,
-        replay,
+        tally: tally_row(outcome.tally),
         due_at: outcome.due_at.micros(),
         reason: text(&outcome.reason),
     }

@@ -29,8 +29,8 @@ pub use config::{ApiServerConfig, ApiServerLimits};
 use crate::{
     AdapterError,
     http::{
-        BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Reply, StatusClass, class_of, refusal,
-        retry_after,
+        BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Reply, StatusClass, base::segment,
+        class_of, refusal, retry_after,
     },
 };
 use answer::{AnswerFacts, Heard};
@@ -244,7 +244,7 @@ impl Channel for ApiServer {
             // The server takes no such id, so there is no such session.
             return Ok(SessionView::default());
         }
-        let path = format!("/api/sessions/{}/messages", session::in_path(session));
+        let path = format!("/api/sessions/{}/messages", segment(session));
         let uri = config::route(&self.name, &self.base, &path).map_err(|_| {
             LookError::Failed(Detail::new("the session id does not fit an address"))
         })?;

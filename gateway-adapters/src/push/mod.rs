@@ -5,6 +5,8 @@
 
 pub mod call;
 pub mod escape;
+#[cfg(feature = "ntfy")]
+mod ntfy;
 pub mod pace;
 pub mod pin;
 mod settings;
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 use kanban_notify::{ids::ChannelName, ports::Channel};
 
-pub use settings::{Field, FieldKind, MAX_LENGTH, Settings};
+pub use settings::{Field, FieldKind, MAX_LENGTH, Settings, max_length};
 
 use crate::{AdapterError, http::HttpClient};
 
@@ -54,6 +56,8 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "ntfy")]
+    ntfy::PLATFORM,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
 ];

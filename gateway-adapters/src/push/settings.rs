@@ -51,6 +51,17 @@ impl Settings {
         }
     }
 
+    /// These settings, and `below` for what they leave open.
+    #[must_use]
+    pub fn over(&self, below: &Self) -> Self {
+        let mut all = below.clone();
+        all.values.extend(self.values.clone());
+        if !self.secret_from.is_empty() {
+            all.secret_from.clone_from(&self.secret_from);
+        }
+        all
+    }
+
     /// Says where the secret comes from and what to do after changing it, for whoever reads that it is
     /// refused.
     pub fn secret_from(&mut self, from: String) {
@@ -111,11 +122,16 @@ impl PartialEq for Settings {
 
 impl Eq for Settings {}
 
+/// The name of the field that bounds the length of a part.
+pub const MAX_LENGTH: &str = "max_length";
+
 /// The field that bounds the length of a part, for servers with another limit than the usual one.
-pub const MAX_LENGTH: Field = Field {
-    name: "max_length",
-    kind: FieldKind::Count,
-    variable: "",
-    default: "",
-    about: "The longest message that is sent, in what the platform counts, where that is less than its own limit.",
-};
+pub const fn max_length(default: &'static str) -> Field {
+    Field {
+        name: MAX_LENGTH,
+        kind: FieldKind::Count,
+        variable: "",
+        default,
+        about: "The longest message; what is longer goes in parts. No more than the default.",
+    }
+}

@@ -1,5 +1,6 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+mod ntfy;
 mod telegram;
 
 use std::{
@@ -19,6 +20,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+pub use ntfy::ntfy;
 pub use telegram::telegram;
 
 use super::reply::Closed;

@@ -1,6 +1,8 @@
 //! What every push platform must do, by a table for each.
 
-#[cfg(feature = "telegram")]
+#[cfg(any(feature = "ntfy", feature = "telegram"))]
 mod contract;
+#[cfg(feature = "ntfy")]
+mod ntfy;
 #[cfg(feature = "telegram")]
 mod telegram;

@@ -26,6 +26,7 @@ const SUBJECT: Subject = Subject {
     unit: Unit::Utf16,
     limit: 4_096,
     markup: true,
+    mentions: true,
     answers,
 };
 

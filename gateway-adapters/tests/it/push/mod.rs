@@ -2,6 +2,7 @@
 
 #[cfg(any(feature = "ntfy", feature = "telegram"))]
 mod contract;
+mod documented;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 #[cfg(feature = "telegram")]

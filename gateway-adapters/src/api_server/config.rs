@@ -71,7 +71,7 @@ pub(super) fn bearer(config: &ApiServerConfig) -> Result<HeaderValue, AdapterErr
     Ok(value)
 }
 
-/// A route below a base that [`base`] has passed.
+/// A route below a base that [`base()`] has passed.
 pub(super) fn route(name: &ChannelName, base: &str, path: &str) -> Result<Uri, AdapterError> {
     base::route(name.as_str(), base, path)
 }

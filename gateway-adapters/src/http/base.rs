@@ -32,7 +32,7 @@ pub fn base(channel: &str, given: &str) -> Result<String, AdapterError> {
     Ok(base.to_owned())
 }
 
-/// A route below a base that [`base`] has passed.
+/// A route below a base that [`base()`] has passed.
 ///
 /// # Errors
 ///

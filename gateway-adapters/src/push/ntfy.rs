@@ -43,7 +43,7 @@ pub const PLATFORM: Platform = Platform {
             kind: FieldKind::Text,
             variable: "NTFY_TOPIC",
             default: "",
-            about: "Set it to use ntfy without a token; messages go to the topic that is a subscription's chat.",
+            about: "Any topic: set it to use ntfy.sh without a token. Messages go to the topic that is a subscription's chat.",
         },
         Field {
             name: "url",
@@ -68,7 +68,7 @@ pub const PLATFORM: Platform = Platform {
         },
         max_length("4096"),
     ],
-    wanted_by: &["topic", "token"],
+    wanted_by: &["topic", "token", "url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     make,

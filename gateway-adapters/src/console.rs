@@ -90,7 +90,7 @@ impl Channel for Console {
             platform: "console",
             chat,
             thread,
-            text: &message.text,
+            text: &message.text(),
             events: events.collect(),
             possible_repeat: message.possible_repeat,
         };

@@ -7,6 +7,8 @@ pub mod console;
 pub mod error;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "push")]
+pub mod push;
 #[cfg(feature = "test-support")]
 pub mod receiver;
 

@@ -5,6 +5,7 @@
 mod env;
 mod keys;
 mod problem;
+mod push;
 mod read;
 mod server;
 mod show;
@@ -29,6 +30,7 @@ use kanban_notify::{
 
 pub use env::Env;
 pub use problem::{ConfigError, Problem};
+pub use push::PushSettings;
 pub use server::ApiServerConfig;
 pub use show::{Shown, default_text, found_servers, mask_url};
 pub use source::Origin;
@@ -63,6 +65,8 @@ pub struct Config {
     pub expire_without_asking: usize,
     /// What to do with an outcome that stays unknown (law D7).
     pub on_unknown: OnUnknown,
+    /// Whether a message whose thread is gone goes once to the chat above (law D8).
+    pub thread_fallback: bool,
     /// First and longest pause between attempts (law D8).
     pub backoff: (Duration, Duration),
     /// Claims in flight on one channel, and in all (law D6).
@@ -79,6 +83,8 @@ pub struct Config {
     pub wake_timeout: Duration,
     /// API servers that the operator names; each takes the place of its profile's own.
     pub api_servers: Vec<ApiServerConfig>,
+    /// Push platforms that the operator sets up; what is left open there may be in Hermes' `.env`.
+    pub push: PushSettings,
     /// Whether the platform `console` is served.
     pub console: bool,
     /// The log.
@@ -128,6 +134,7 @@ impl Config {
             expire_without_asking: self.expire_without_asking,
             accept,
             on_unknown: self.on_unknown,
+            thread_fallback: self.thread_fallback,
             backoff: self.backoff,
             concurrency: self.concurrency.0,
             concurrency_total: self.concurrency.1,
@@ -214,6 +221,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         on_unknown: reader
             .choice("on_unknown", &[("resend", OnUnknown::Resend), ("park", OnUnknown::Park)])
             .unwrap_or(OnUnknown::Park),
+        thread_fallback: reader.switch("thread_fallback"),
         backoff: (
             reader.span("backoff.first", "100ms", "1h"),
             reader.span("backoff.longest", "1s", "24h"),
@@ -228,6 +236,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         wake: wake(reader),
         wake_timeout: reader.span("wake.timeout", "1s", "24h"),
         api_servers: server::servers(reader),
+        push: push::push(reader),
         console: reader.switch("console.enabled"),
         log: log(reader),
     };
@@ -341,10 +350,12 @@ fn loose_permissions(file: Option<&Path>, reader: &Reader<'_>) -> Vec<String> {
     let inline = reader
         .settings
         .get("api_server")
-        .is_some_and(|setting| setting.origin == Origin::File && server::holds_key(setting));
+        .is_some_and(|setting| setting.origin == Origin::File && server::holds_key(setting))
+        || push::holds_secret(reader);
     let own = file.filter(|_| inline).map(Path::to_owned);
     own.into_iter()
         .chain(server::key_files(reader))
+        .chain(push::secret_files(reader))
         .filter(|path| fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0))
         .map(|path| {
             let path = path.display();

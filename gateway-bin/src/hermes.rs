@@ -8,6 +8,7 @@ mod home;
 mod live;
 mod proc;
 mod profile;
+mod push;
 mod server;
 mod snapshot;
 mod variables;

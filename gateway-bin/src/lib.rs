@@ -9,6 +9,7 @@ pub mod config;
 pub mod gateway;
 pub mod hermes;
 pub mod ops;
+mod platforms;
 pub mod shutdown;
 mod supervisor;
 pub mod telemetry;

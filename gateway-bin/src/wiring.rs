@@ -1,5 +1,7 @@
 //! The only place where concrete types meet ports.
 
+mod push;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -16,6 +18,7 @@ use gateway_adapters::{
     api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
     console::Console,
     http::{HttpClient, HttpClientConfig},
+    push::{PLATFORMS, platform},
 };
 use kanban_notify::{
     driver::{Driver, Ports},
@@ -37,12 +40,15 @@ use crate::{
     supervisor::{Found, Supervisor},
     watch::FolderWatch,
 };
+use push::PushMaker;
 
 /// How long the bytes of a claim are kept at most once it is over.
 const KEEP_BODIES: Duration = Duration::from_secs(86_400);
 
 /// The platforms that this build has a channel for.
-pub(crate) const PLATFORMS: [&str; 2] = ["api_server", "console"];
+pub(crate) fn platforms() -> impl Iterator<Item = &'static str> {
+    ["api_server", "console"].into_iter().chain(PLATFORMS.iter().map(|platform| platform.name))
+}
 
 /// Why a gateway had to stop.
 pub(crate) type Lost = Arc<kanban_store::StoreError>;
@@ -105,14 +111,16 @@ pub(crate) fn join(
     let maker = ChannelMaker {
         client: client(&config)?,
         config: config.clone(),
+        push: PushMaker::default(),
         extra: options.channels,
         console: console(&config, options.console)?,
     };
     let channels = Arc::new(ChannelMap::default());
     let world = maker.world(watch.hermes(), Generation::Unknown, &channels)?;
     let policy = config.policy(options.accept);
+    let ownership = watch.hermes().ownership(&policy, &world);
     if let Some(contested) =
-        watch.hermes().ownership(&policy, &world).into_iter().find(|platform| platform.contested)
+        ownership.into_iter().find(|line| line.contested && !maker.is_only_found(&line.platform))
     {
         return Err(StartError::Contested(contested.line));
     }
@@ -232,11 +240,19 @@ fn no_channel(error: gateway_adapters::AdapterError) -> StartError {
 struct ChannelMaker {
     client: HttpClient,
     config: Config,
+    push: PushMaker,
     extra: Vec<(ChannelName, Ability, Arc<dyn Channel>)>,
     console: Option<Arc<dyn Channel>>,
 }
 
 impl ChannelMaker {
+    /// Whether nobody told us to serve a push platform: its credentials were only found in Hermes' files.
+    /// While Hermes serves it, its rows are Hermes' (law O1).
+    fn is_only_found(&self, name: &str) -> bool {
+        let extra = self.extra.iter().any(|(channel, ..)| channel.as_str() == name);
+        platform(name).is_some() && !self.config.push.contains_key(name) && !extra
+    }
+
     /// The world as it is now; the channels in `map` are replaced by those that can be made.
     fn world(
         &self,
@@ -265,6 +281,11 @@ impl ChannelMaker {
         if let Some(console) = &self.console {
             let name = ChannelName("console".to_owned());
             made.insert(name, (Ability::default(), Arc::clone(console)));
+        }
+        for (platform, ability, channel) in
+            self.push.make(&self.client, &self.config.push, hermes)?
+        {
+            made.insert(platform.channel(), (ability, channel));
         }
         for (name, ability, channel) in &self.extra {
             made.insert(name.clone(), (*ability, Arc::clone(channel)));
@@ -363,6 +384,7 @@ pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError>
     let maker = ChannelMaker {
         client: client(config)?,
         config: config.clone(),
+        push: PushMaker::default(),
         extra: Vec::new(),
         console: console(config, None)?,
     };

@@ -34,6 +34,11 @@ impl ChannelName {
         Self(format!("api_server/{profile}"))
     }
 
+    /// Whether it wakes sessions.
+    pub fn is_api_server(&self) -> bool {
+        self.0.starts_with("api_server/")
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

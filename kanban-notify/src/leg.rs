@@ -109,6 +109,7 @@ impl LegState {
         use LegStep as S;
         let next = match (self, step) {
             (Self::Planned | Self::Retrying, S::Intend) => Self::Intended,
+            (Self::Sending | Self::Intended | Self::Unknown, S::Advance) => Self::Intended,
             (Self::Intended, S::Send) => Self::Sending,
             (Self::Sending | Self::Intended | Self::Unknown, S::Deliver) => Self::Delivered,
             (Self::Sending | Self::Intended | Self::Unknown, S::Rewind) => Self::Retrying,
@@ -136,6 +137,8 @@ pub enum LegStep {
     Intend,
     /// Its request left, or left again with the same key.
     Send,
+    /// The receiver accepted a part of it, and the next part is to be sent (law D5).
+    Advance,
     /// The receiver accepted it.
     Deliver,
     /// The attempt certainly had no effect: dissolve the claim, plan anew.
@@ -194,4 +197,10 @@ pub struct Tally {
     pub repeat: bool,
     /// Whether an operator asked for it again: then the cursor does not close it (law D10).
     pub replay: bool,
+    /// How many parts of its message were accepted: they are never sent again (law D5).
+    pub part: u32,
+    /// Whether its markup was refused: it goes once more as plain text (law D8).
+    pub plain: bool,
+    /// Whether its thread was refused: it goes once to the chat above (law D8).
+    pub parent: bool,
 }

@@ -27,6 +27,8 @@ pub struct Policy {
     pub accept: bool,
     /// What to do with an outcome that stays unknown (law D7).
     pub on_unknown: OnUnknown,
+    /// Whether a message whose thread is gone goes once to the chat above (law D8).
+    pub thread_fallback: bool,
     /// First and longest pause between attempts (law D8).
     pub backoff: (Duration, Duration),
     /// Claims in flight on one channel (law D6).
@@ -73,6 +75,7 @@ impl Default for Policy {
             expire_without_asking: 100,
             accept: false,
             on_unknown: OnUnknown::Resend,
+            thread_fallback: true,
             backoff: (Duration::from_secs(2), Duration::from_secs(900)),
             concurrency: 4,
             concurrency_total: 64,

@@ -46,13 +46,15 @@ impl Aliases {
         current
     }
 
+    /// Whether nothing can be learnt from being told that `from` is now `to`.
+    pub fn leads_back(&self, channel: &ChannelName, from: &str, to: &str) -> bool {
+        fault(to).is_some() || from == to || self.resolve(channel, to) == from
+    }
+
     /// Learns that `from` is now `to`. False when there is nothing to learn: an invalid id, the same
     /// session, or a cycle.
     pub fn learn(&mut self, channel: &ChannelName, from: &str, to: &str) -> bool {
-        if fault(to).is_some()
-            || self.resolve(channel, to) == from
-            || self.resolve(channel, from) == to
-        {
+        if self.leads_back(channel, from, to) || self.resolve(channel, from) == to {
             return false;
         }
         self.0.insert((channel.clone(), from.to_owned()), to.to_owned());

@@ -9,6 +9,20 @@ use crate::text::clean;
 pub enum Verdict {
     /// Accepted.
     Delivered(Receipt),
+    /// The part was accepted, and the message has more of them (law D5).
+    Part {
+        /// What the part left behind.
+        receipt: Receipt,
+        /// The part to be sent next.
+        next: u32,
+    },
+    /// The chat goes on under another name; nothing was accepted under this one.
+    Moved {
+        /// The chat from now on.
+        chat: String,
+        /// For people.
+        detail: Detail,
+    },
     /// The receiver is there and has no room now (429, 503, 409): nothing happened, no failure.
     Busy {
         /// The receiver's own hint, already clamped.
@@ -52,6 +66,8 @@ impl Verdict {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Delivered(_) => "delivered",
+            Self::Part { .. } => PART,
+            Self::Moved { .. } => "moved",
             Self::Busy { .. } => "busy",
             Self::Unreachable { .. } => "unreachable",
             Self::Retryable { .. } => "retryable",
@@ -64,8 +80,9 @@ impl Verdict {
     /// The text for people, empty for a plain delivery.
     pub fn detail(&self) -> &str {
         match self {
-            Self::Delivered(receipt) => receipt.note.as_str(),
+            Self::Delivered(receipt) | Self::Part { receipt, .. } => receipt.note.as_str(),
             Self::Busy { detail, .. }
+            | Self::Moved { detail, .. }
             | Self::Unreachable { detail }
             | Self::Retryable { detail, .. }
             | Self::FailedTurn { detail }
@@ -74,6 +91,9 @@ impl Verdict {
         }
     }
 }
+
+/// The name of [`Verdict::Part`].
+pub(crate) const PART: &str = "part";
 
 /// What is wrong for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

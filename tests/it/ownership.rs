@@ -16,7 +16,7 @@ use crate::support::{
 };
 
 /// A gateway that is alive as far as its state file tells: the process is this test.
-fn a_live_hermes(world: &World, platforms: &[&str]) {
+pub fn a_live_hermes(world: &World, platforms: &[&str]) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let after_name = stat.rsplit_once(')').unwrap().1;
     let start_time: u64 = after_name.split_whitespace().nth(19).unwrap().parse().unwrap();

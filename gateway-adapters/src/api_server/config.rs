@@ -6,7 +6,7 @@ use ::http::{HeaderValue, Uri};
 use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::AdapterError;
+use crate::{AdapterError, http::base};
 
 /// Everything about one API server.
 #[derive(Clone, Debug)]
@@ -55,26 +55,7 @@ impl Default for ApiServerLimits {
 
 /// The base without a slash at its end.
 pub(super) fn base(config: &ApiServerConfig) -> Result<String, AdapterError> {
-    let refuse = |reason| AdapterError::Address { channel: config.name.to_string(), reason };
-    let base = config.base.trim().trim_end_matches('/');
-    if base.contains('#') {
-        return Err(refuse("it has a fragment"));
-    }
-    let uri: Uri = base.parse().map_err(|_| refuse("it is no URL"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(refuse("it does not begin with http:// or https://"));
-    }
-    let authority = uri.authority().ok_or_else(|| refuse("it has no host"))?;
-    if authority.host().is_empty() {
-        return Err(refuse("it has no host"));
-    }
-    if authority.as_str().contains('@') {
-        return Err(refuse("it holds a user or password; the key is sent instead"));
-    }
-    if uri.query().is_some() {
-        return Err(refuse("it has a query"));
-    }
-    Ok(base.to_owned())
+    base::base(config.name.as_str(), &config.base)
 }
 
 /// The `Authorization` header.
@@ -90,11 +71,9 @@ pub(super) fn bearer(config: &ApiServerConfig) -> Result<HeaderValue, AdapterErr
     Ok(value)
 }
 
-/// A route below a base that [`base`] has passed.
+/// A route below a base that [`base()`] has passed.
 pub(super) fn route(name: &ChannelName, base: &str, path: &str) -> Result<Uri, AdapterError> {
-    format!("{base}{path}")
-        .parse()
-        .map_err(|_| AdapterError::Address { channel: name.to_string(), reason: "it is no URL" })
+    base::route(name.as_str(), base, path)
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ proptest! {
         if let Ok(value) = session::header(&session) {
             prop_assert!(!value.as_bytes().iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
         }
-        let path = session::in_path(&session);
+        let path = crate::http::base::segment(&session);
         prop_assert!(path.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_~.%".contains(&b)));
     }
 }

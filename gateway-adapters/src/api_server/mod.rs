@@ -29,8 +29,8 @@ pub use config::{ApiServerConfig, ApiServerLimits};
 use crate::{
     AdapterError,
     http::{
-        BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Reply, StatusClass, class_of, refusal,
-        retry_after,
+        BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Reply, StatusClass, base::segment,
+        class_of, refusal, retry_after,
     },
 };
 use answer::{AnswerFacts, Heard};
@@ -214,7 +214,7 @@ impl Channel for ApiServer {
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let body = Completion {
             model: &self.model,
-            messages: [UserMessage { role: "user", content: &message.text }],
+            messages: [UserMessage { role: "user", content: &message.text() }],
             stream: false,
         };
         // Strings and a boolean always become JSON.
@@ -244,7 +244,7 @@ impl Channel for ApiServer {
             // The server takes no such id, so there is no such session.
             return Ok(SessionView::default());
         }
-        let path = format!("/api/sessions/{}/messages", session::in_path(session));
+        let path = format!("/api/sessions/{}/messages", segment(session));
         let uri = config::route(&self.name, &self.base, &path).map_err(|_| {
             LookError::Failed(Detail::new("the session id does not fit an address"))
         })?;

@@ -1,7 +1,5 @@
 //! The raw session id: which ones a server takes, and how they go into a header and a path (law W2).
 
-use std::fmt::Write as _;
-
 use ::http::HeaderValue;
 use kanban_notify::session::fault;
 
@@ -28,20 +26,6 @@ pub(super) fn valid(session: &str) -> Option<String> {
     header(session).is_ok().then(|| session.to_owned())
 }
 
-/// The id as one segment of a path: every byte but unreserved ones is escaped.
-pub(super) fn in_path(session: &str) -> String {
-    let mut path = String::with_capacity(session.len());
-    for byte in session.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~' | b'.') {
-            path.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(path, "%{byte:02X}");
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,12 +47,6 @@ mod tests {
         ] {
             assert!(header(id).is_err(), "{id:?}");
         }
-    }
-
-    #[test]
-    fn a_path_segment_stays_one_segment() {
-        assert_eq!(in_path("a b?c#d%e:é"), "a%20b%3Fc%23d%25e%3A%C3%A9");
-        assert_eq!(in_path("A-z_0.~"), "A-z_0.~");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The shared HTTP side: one client, its limits, and what it says when things go wrong.
 
+pub mod base;
 pub mod client;
 pub mod redact;
 pub mod retry_after;

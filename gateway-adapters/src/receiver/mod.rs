@@ -7,6 +7,7 @@ mod chat;
 mod config;
 mod idempotency;
 mod log;
+pub mod push;
 mod raw;
 mod reply;
 mod routes;

@@ -6,7 +6,7 @@ use gateway_adapters::{
 };
 use kanban_notify::{
     ids::ChannelName,
-    message::{Destination, Message, Parcel},
+    message::{Destination, Message, Parcel, Span},
     ports::Channel as _,
     verdict::Verdict,
 };
@@ -71,7 +71,7 @@ async fn d3_what_was_pinned_is_sent_byte_for_byte() {
     let receiver = receiver("200").await;
     let server = api_of(&receiver);
     let body = r#"{ "messages":[{"role":"user","content":"x"}],  "model":"old" }"#;
-    let parcel = Parcel { destination: to("s"), key: "k".to_owned(), body: body.to_owned() };
+    let parcel = Parcel::new(to("s"), "k".to_owned(), body.to_owned());
     assert_eq!(server.send(&parcel).await.name(), "delivered");
     assert_eq!(receiver.next_wake().await.body, body);
 }
@@ -174,15 +174,8 @@ async fn w2_an_id_that_no_server_takes_is_not_sent() {
         assert_eq!(verdict.name(), "target", "{session:?}");
         assert!(verdict.detail().contains("session id"), "{verdict:?}");
     }
-    let chat = Parcel {
-        destination: Destination::Chat {
-            channel: name(),
-            chat: "s".to_owned(),
-            thread: String::new(),
-        },
-        key: "k".to_owned(),
-        body: "{}".to_owned(),
-    };
+    let chat = Destination::Chat { channel: name(), chat: "s".to_owned(), thread: String::new() };
+    let chat = Parcel::new(chat, "k".to_owned(), "{}".to_owned());
     assert_eq!(server.send(&chat).await.name(), "target");
     assert_eq!(receiver.connections(), 0);
 }
@@ -250,11 +243,11 @@ async fn many_wakes_share_few_connections() {
 fn encoding_is_pure_and_escapes() {
     let server = api("http://127.0.0.1:1", KEY, ApiServerLimits::default());
     let message = Message {
-        text: "a \"b\"\n\u{1f600}".to_owned(),
+        spans: vec![Span::ours("a \"b\"\n\u{1f600}")],
         facts: Vec::new(),
         possible_repeat: false,
     };
     let body: serde_json::Value = serde_json::from_str(&server.encode(&to("s"), &message)).unwrap();
-    assert_eq!(body["messages"][0]["content"], message.text);
+    assert_eq!(body["messages"][0]["content"], message.text());
     assert_eq!(server.name(), &ChannelName::api_server("default"));
 }

@@ -8,7 +8,7 @@ use std::{
 use gateway_adapters::console::Console;
 use kanban_notify::{
     ids::ChannelName,
-    message::{Destination, Fact, Message, Parcel},
+    message::{Destination, Fact, Message, Parcel, Span},
     ports::{Channel as _, LookError},
     verdict::{Receipt, Verdict},
 };
@@ -23,7 +23,7 @@ fn chat() -> Destination {
 
 fn message() -> Message {
     Message {
-        text: "t_1 \"done\"\nyes".to_owned(),
+        spans: vec![Span::ours("t_1 \"done\"\nyes")],
         facts: vec![Fact {
             board: "default".to_owned(),
             task: "t_1".to_owned(),
@@ -35,7 +35,7 @@ fn message() -> Message {
 }
 
 fn parcel(console: &Console, key: &str) -> Parcel {
-    Parcel { body: console.encode(&chat(), &message()), destination: chat(), key: key.to_owned() }
+    Parcel::new(chat(), key.to_owned(), console.encode(&chat(), &message()))
 }
 
 #[tokio::test]
@@ -98,6 +98,6 @@ async fn the_console_has_no_history() {
 #[tokio::test]
 async fn a_body_that_is_no_line_is_refused() {
     let console = Console::stdout(ChannelName("console".to_owned())).unwrap();
-    let parcel = Parcel { body: String::new(), destination: chat(), key: "k".to_owned() };
+    let parcel = Parcel::new(chat(), "k".to_owned(), String::new());
     assert_eq!(console.send(&parcel).await.name(), "payload");
 }

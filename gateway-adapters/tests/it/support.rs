@@ -54,7 +54,7 @@ mod server {
     };
     use kanban_notify::{
         ids::ChannelName,
-        message::{Destination, Message, Parcel},
+        message::{Destination, Message, Parcel, Span},
         ports::Channel as _,
     };
 
@@ -95,12 +95,12 @@ mod server {
 
     pub fn parcel(server: &ApiServer, session: &str, key: &str) -> Parcel {
         let message = Message {
-            text: "[kanban] t_1 completed".to_owned(),
+            spans: vec![Span::ours("[kanban] t_1 completed")],
             facts: Vec::new(),
             possible_repeat: false,
         };
         let destination = to(session);
-        Parcel { body: server.encode(&destination, &message), destination, key: key.to_owned() }
+        Parcel::new(destination.clone(), key.to_owned(), server.encode(&destination, &message))
     }
 }
 

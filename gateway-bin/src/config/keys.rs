@@ -1,10 +1,16 @@
 //! Every key of the configuration, once: its type, default, and words for users.
 
+use std::sync::LazyLock;
+
+use super::push::PUSH_KEYS;
+
 /// What a value must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Plain text.
     Text,
+    /// Text that is never shown.
+    Secret,
     /// A path; `~` is the home folder, relative paths start at the folder of the file that names them.
     Path,
     /// A list of paths.
@@ -27,7 +33,7 @@ impl Shape {
     /// The shape in words that fit "must be …".
     pub(super) fn words(self) -> &'static str {
         match self {
-            Self::Text => "text",
+            Self::Text | Self::Secret => "text",
             Self::Path => "a path",
             Self::Paths => "a list of paths",
             Self::Names => "a list of names",
@@ -68,8 +74,15 @@ pub(super) fn is_level(name: &str) -> bool {
 }
 
 /// All keys: first those without a level, then level by level, as a TOML file needs them.
+pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let (servers, ours): (Vec<Key>, Vec<Key>) =
+        OURS.iter().copied().partition(|key| key.shape == Shape::Tables);
+    ours.into_iter().chain(PUSH_KEYS.iter().copied()).chain(servers).collect()
+});
+
+/// The keys that no platform has.
 #[rustfmt::skip]
-pub(super) const KEYS: &[Key] = &[
+const OURS: &[Key] = &[
     key("owner", Shape::Text, r#""kanban-gateway""#,
         "Our name in `notifier_profile`: rows that carry it are ours.\n1 to 64 of a-z, 0-9, _ and -; not the name of a Hermes profile."),
     key("adopt", Shape::TextOrNames, r#""auto""#,
@@ -92,6 +105,8 @@ pub(super) const KEYS: &[Key] = &[
         "A pass that would expire more events than this waits for `run --accept`. 0 to 1000000."),
     key("on_unknown", Shape::Text, r#""resend""#,
         "When nobody can find out whether a message arrived: \"resend\" (marked as a possible repeat)\nor \"park\" (to the dead letters)."),
+    key("thread_fallback", Shape::Switch, "true",
+        "Whether a message whose thread or topic is gone or closed goes to the chat above it, once.\nfalse sends it to the dead letters instead."),
     key("poll", Shape::Span, r#""1s""#,
         "How often boards are looked at without a hint from the kernel. 20ms to 60s."),
     key("grace", Shape::Span, r#""10s""#,

@@ -165,7 +165,7 @@ impl One<'_, '_> {
 }
 
 /// The base of an HTTP URL, or what is wrong with it.
-fn base_url(url: &str) -> Result<String, &'static str> {
+pub(super) fn base_url(url: &str) -> Result<String, &'static str> {
     let rest = url
         .strip_prefix("http://")
         .or_else(|| url.strip_prefix("https://"))

@@ -29,7 +29,7 @@ pub struct Shown {
 /// Every value in force, in the order of the default file.
 pub(super) fn effective(config: &Config, settings: &Settings, home_origin: &Origin) -> Vec<Shown> {
     let mut shown = Vec::new();
-    for key in KEYS {
+    for key in KEYS.iter() {
         let setting = settings.get(key.name);
         let origin = setting.map_or(Origin::Default, |setting| setting.origin.clone());
         let path = |path: &std::path::Path| Value::from(path.display().to_string()).to_string();
@@ -49,7 +49,10 @@ pub(super) fn effective(config: &Config, settings: &Settings, home_origin: &Orig
             }
             (_, Some(_)) => shown.extend(setting.map(|setting| Shown {
                 key: key.name.to_owned(),
-                value: as_meant(key.shape, setting).to_string(),
+                value: match key.shape {
+                    Shape::Secret => Value::from(MASK).to_string(),
+                    shape => masked(as_meant(shape, setting)).to_string(),
+                },
                 origin,
             })),
             (_, None) => {}
@@ -67,6 +70,14 @@ fn as_meant(shape: Shape, setting: &Setting) -> Value {
         _ => None,
     };
     read.unwrap_or_else(|| setting.value.clone())
+}
+
+/// An address as it may be shown.
+fn masked(value: Value) -> Value {
+    match value.as_str().filter(|text| text.contains("://")) {
+        Some(url) => Value::from(mask_url(url)),
+        None => value,
+    }
 }
 
 fn server_values(
@@ -150,7 +161,7 @@ pub fn default_text() -> String {
          # A variable goes before this file: KANBAN_GATEWAY_WAKE__BUSY_WAIT=5m sets busy_wait in [wake].\n",
     );
     let mut level = "";
-    for key in KEYS {
+    for key in KEYS.iter() {
         let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
         text.push('\n');
         if section != level && !section.is_empty() {
@@ -165,6 +176,11 @@ pub fn default_text() -> String {
             "hermes_home" => text.push_str("#hermes_home = \"~/.hermes\"\n"),
             "ledger" => {
                 text.push_str("#ledger = \"~/.local/state/kanban-gateway/ledger.db\"\n");
+            }
+            _ if key.default.is_empty() => {
+                // No default that could be shown: an example, with the space that tells it from one.
+                let example = if key.shape == Shape::Path { "/run/secrets/token" } else { "..." };
+                let _ = writeln!(text, "# {name} = \"{example}\"");
             }
             _ => {
                 let _ = writeln!(text, "#{name} = {}", key.default);

@@ -3,6 +3,7 @@
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::platforms::{Field, FieldKind, PLATFORMS};
 
 struct Place {
     dir: tempfile::TempDir,
@@ -91,7 +92,10 @@ fn the_default_file_means_the_defaults_as_written_and_uncommented() {
                 .map(|shown| format!("{} = {}", shown.key, shown.value.replace(&home, "~")))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(loaded.shown.len(), keys::KEYS.len());
+        let has_value = |key: &&keys::Key| {
+            !key.default.is_empty() || ["hermes_home", "ledger"].contains(&key.name)
+        };
+        assert_eq!(loaded.shown.len(), keys::KEYS.iter().filter(has_value).count());
         let place_of_defaults = Place::new();
         let expected = values(&place_of_defaults.load().unwrap(), &place_of_defaults);
         assert_eq!(values(&loaded, &place), expected);
@@ -99,10 +103,35 @@ fn the_default_file_means_the_defaults_as_written_and_uncommented() {
     assert!(uncommented.contains("\nowner = \"kanban-gateway\"\n"));
 }
 
+/// A table with every field of every push platform.
+fn every_platform() -> String {
+    let mut text = String::new();
+    for platform in PLATFORMS {
+        text.push_str(&format!("[{}]\n", platform.name));
+        for field in platform.fields {
+            let value = match field.kind {
+                FieldKind::Text | FieldKind::Secret => format!("{:?}", value_of(field)),
+                FieldKind::Switch | FieldKind::Count => value_of(field).to_owned(),
+            };
+            text.push_str(&format!("{} = {value}\n", field.name));
+        }
+    }
+    text
+}
+
+fn value_of(field: &Field) -> &'static str {
+    match (field.kind, field.name) {
+        (FieldKind::Text, "url") => "http://127.0.0.1:9001",
+        (FieldKind::Text, _) => "words",
+        (FieldKind::Secret, _) => "1:FAKE-token",
+        (FieldKind::Switch, _) => "true",
+        (FieldKind::Count, _) => "1000",
+    }
+}
+
 #[test]
 fn report_16_every_key_has_an_effect() {
-    let place = Place::new().with_file(
-        r#"
+    let text = r#"
         owner = "gw2"
         adopt = ["Telegram", "slack"]
         hermes_home = "~/h"
@@ -114,6 +143,7 @@ fn report_16_every_key_has_an_effect() {
         keep_outcomes = "12h"
         expire_without_asking = 7
         on_unknown = "park"
+        thread_fallback = false
         poll = "500ms"
         grace = "1m"
         alongside = ["Discord"]
@@ -145,8 +175,10 @@ fn report_16_every_key_has_an_effect() {
         url = "http://127.0.0.1:9000/v1/"
         key = "0123456789abcdef"
         model = "m"
-        "#,
-    );
+        "#
+    .to_owned()
+        + &every_platform();
+    let place = Place::new().with_file(&text);
     let loaded = place.load().unwrap();
     let config = &loaded.config;
     let secs = Duration::from_secs;
@@ -160,6 +192,7 @@ fn report_16_every_key_has_an_effect() {
         expire_without_asking: 7,
         accept: false,
         on_unknown: OnUnknown::Park,
+        thread_fallback: false,
         backoff: (secs(1), secs(120)),
         concurrency: 2,
         concurrency_total: 8,
@@ -191,6 +224,12 @@ fn report_16_every_key_has_an_effect() {
     assert_eq!(server.url, "http://127.0.0.1:9000");
     assert_eq!(server.key.expose_secret(), "0123456789abcdef");
     assert_eq!((server.profile.as_str(), server.model.as_deref()), ("work", Some("m")));
+    for platform in PLATFORMS {
+        for field in platform.fields {
+            assert_eq!(config.push[platform.name].text(field.name), Some(value_of(field)));
+        }
+    }
+    assert!(!format!("{loaded:?}").contains("FAKE"));
     // No key was left out above.
     let defaults = loaded.shown.iter().filter(|s| s.origin == Origin::Default);
     assert_eq!(defaults.count(), 0);

@@ -1,15 +1,19 @@
 //! One Hermes profile: its API server, its gates, and the platforms it is set up for.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use serde_json::Value;
 
 use super::{
     files::{Files, Variables, switch},
     home::ProfileHome,
+    push::push,
     server::{API_SERVER, Server, server},
 };
-use crate::config::Env;
+use crate::{config::Env, platforms::Settings};
 
 /// The switches of Hermes' notifier, as files and environment set them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct Profile {
     pub platforms: BTreeSet<String>,
     /// `HERMES_PROFILE`: the name it stamps on new subscriptions, if it is not its own.
     pub stamps: Option<String>,
+    /// What it has for push platforms, by platform.
+    pub push: BTreeMap<&'static str, Settings>,
     /// What could not be read.
     pub problems: Vec<String>,
 }
@@ -49,7 +55,10 @@ impl Profile {
             let configured = files.config(&["kanban", key]).and_then(switch);
             configured.unwrap_or(true) && !variables.is_off(variable)
         };
+        let (push, unread) = push(home, variables);
+        let problems = files.problems.iter().cloned().chain(unread).collect();
         Self {
+            push,
             name: home.name.clone(),
             home: home.path.clone(),
             server: server(home, files, variables),
@@ -60,7 +69,7 @@ impl Profile {
             multiplex: multiplex(files, variables),
             platforms: platforms(files, variables),
             stamps: variables.get("HERMES_PROFILE").map(str::to_owned),
-            problems: files.problems.clone(),
+            problems,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
     profile::Profile,
     server::{API_SERVER, ApiServer, Server, default_model},
 };
-use crate::config::ApiServerConfig;
+use crate::{config::ApiServerConfig, platforms::Settings};
 
 /// Hermes at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +68,11 @@ impl Hermes {
             }
         }
         servers.into_values().collect()
+    }
+
+    /// What the root profile has for a push platform: its bot is the one that unstamped rows were made for.
+    pub fn push(&self, platform: &str) -> Option<&Settings> {
+        self.profiles.iter().find(|one| one.name == DEFAULT_PROFILE)?.push.get(platform)
     }
 
     /// What people should know: files that cannot be read, servers that will not start.

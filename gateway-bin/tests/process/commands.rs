@@ -218,7 +218,7 @@ async fn a_subscription_that_nobody_serves_is_made_and_says_so() {
     };
     for (platform, parts) in [
         ("telgram", &["no channel is configured", "did you mean `telegram`?"][..]),
-        ("telegram", &["no channel is configured", "`api_server` and `console`"]),
+        ("telegram", &["no channel is configured", "this build serves `api_server`, `console`"]),
         ("consol", &["did you mean `console`?"]),
     ] {
         let said = add(platform, "room").await;

@@ -14,6 +14,7 @@ mod instances;
 mod ledger_weather;
 mod listen;
 mod memory;
+mod parts;
 mod process;
 mod reports;
 mod shutdown;

@@ -150,7 +150,10 @@ fn encode(ports: &Ports, mut intents: Vec<Intent>) -> Result<Vec<Intent>, Vec<In
         let Some(channel) = ports.channels.get(intent.destination.channel()) else {
             return Err(intents);
         };
-        intent.body = channel.encode(&intent.destination, &intent.message);
+        // A message of which parts were accepted goes on with the bytes that it was begun with.
+        if intent.body.is_empty() {
+            intent.body = channel.encode(&intent.destination, &intent.message);
+        }
     }
     Ok(intents)
 }

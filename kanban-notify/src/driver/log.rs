@@ -223,7 +223,11 @@ pub(super) fn notice(notice: &Notice, names: &Names) {
         ),
         Notice::Resumed { channel } => info!(channel = channel.as_str(), "channel resumed"),
         Notice::Rotated { from, to } => {
-            info!(session.from = from, session.to = to, "a session goes on under another name");
+            info!(
+                session.from = from,
+                session.to = to,
+                "a session or chat goes on under another name"
+            );
         }
         _ => of_board(notice, names),
     }

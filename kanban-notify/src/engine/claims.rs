@@ -1,16 +1,15 @@
 //! From intents to outcomes: what a verdict does to a claim and to each of its legs (laws D3, D8, W7).
 
 use super::{
-    Command, Engine, Notice,
+    Command, Engine, Notice, parts,
     state::{Claim, FOREIGN_RETRY, Hold, LEDGER_RETRY, Lane, Phase, Timer},
 };
 use crate::{
     ids::{ClaimId, LegId},
     leg::{LegState, LegStep},
-    message::{Destination, Parcel},
     record::{Intent, IntentResult, Pause, Raise, Settlement},
     time::Timestamp,
-    verdict::{Detail, Verdict},
+    verdict::{Detail, PART, Verdict},
 };
 
 impl Engine {
@@ -88,7 +87,8 @@ impl Engine {
         if let Some(state) = self.lanes.get_mut(&lane) {
             state.hold = Hold::Claimed(id);
         }
-        let parcel = Parcel { destination: intent.destination, key: intent.key, body: intent.body };
+        let tally = intent.tallies.first().copied();
+        let parcel = parts::parcel(&intent.destination, intent.key, intent.body, tally);
         self.out.push(Command::Send(id, parcel.clone()));
         let claim = Claim {
             lane,
@@ -108,7 +108,7 @@ impl Engine {
         self.claims.insert(id, claim);
     }
 
-    fn move_leg(&mut self, leg: LegId, step: LegStep) {
+    pub(super) fn move_leg(&mut self, leg: LegId, step: LegStep) {
         if let Some(open) = self.open_leg_mut(leg)
             && let Ok(state) = open.leg.state.step(step)
         {
@@ -131,7 +131,10 @@ impl Engine {
             // From this moment on: others wait for a place already.
             self.pause(pause);
         }
-        self.release_place(lane.channel());
+        // The place of a message that goes on is kept for its next part.
+        if settlement.verdict != PART {
+            self.release_place(lane.channel());
+        }
         self.settle(id, settlement);
     }
 
@@ -210,7 +213,7 @@ impl Engine {
             ("failed_turn" | "retryable", _) if lane.is_session() => {
                 self.failed.insert(lane.clone(), reference);
             }
-            ("delivered", soft) => {
+            ("delivered" | PART, soft) => {
                 self.failed.remove(&lane);
                 if let Some(soft) = soft {
                     *soft = 0;
@@ -218,15 +221,17 @@ impl Engine {
             }
             _ => {}
         }
-        if settlement.over {
-            self.claims.remove(&id);
+        if settlement.verdict == PART {
+            self.next_part(id, &settlement, now);
+        } else if settlement.over {
+            if let Some(claim) = self.claims.remove(&id) {
+                self.keep_begun(&claim);
+            }
             if let Some(state) = self.lanes.get_mut(&lane) {
                 state.hold = Hold::Free;
             }
-            if let Some((from, to)) = &settlement.alias
-                && let Destination::Session { channel, .. } = lane.destination()
-            {
-                let channel = channel.clone();
+            if let Some((from, to)) = &settlement.alias {
+                let channel = lane.channel().clone();
                 self.learn_alias(&channel, from, to);
                 self.follow_alias(&channel, from);
             }
@@ -239,6 +244,9 @@ impl Engine {
     /// A fault that lasts is told when it begins and when it ends; a channel that cannot be used tells of
     /// itself.
     fn tell_outcome(&mut self, lane: &Lane, settlement: &Settlement) {
+        if settlement.verdict == PART {
+            return;
+        }
         let was_failing = match (self.lanes.get_mut(lane), settlement.verdict) {
             (Some(state), "delivered") => std::mem::take(&mut state.failing),
             (Some(state), "busy" | "retryable" | "failed_turn" | "unknown") => {

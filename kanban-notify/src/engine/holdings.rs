@@ -7,14 +7,14 @@ use std::{
 };
 
 use super::{
-    Engine,
+    Engine, parts,
     state::{Claim, Hold, LONGEST_PAUSE, Lane, LaneState, OpenLeg, Phase, Sub, Timer, Track},
 };
 use crate::{
     backoff,
     ids::{BoardId, LegId, SubscriptionId},
     leg::{Leg, LegKind, LegState},
-    message::{Destination, Parcel},
+    message::Destination,
     ownership,
     record::{Facts, OpenClaim, Owed, OwedLeg, RecentWake, Work},
     subscription::Subscription,
@@ -96,6 +96,9 @@ impl Engine {
             return;
         }
         let lane = self.lane_of_claim(&open.destination);
+        // The part that was under way is the first one that is not recorded as accepted (law D5).
+        let tally = open.legs.first().and_then(|leg| Some(self.open_leg(*leg)?.leg.tally));
+        let parcel = parts::parcel(&open.destination, open.key, open.body, tally);
         for leg in &open.legs {
             if let Some(open) = self.open_leg_mut(*leg) {
                 open.bound = true;
@@ -107,7 +110,7 @@ impl Engine {
         let claim = Claim {
             lane,
             legs: open.legs,
-            parcel: Parcel { destination: open.destination, key: open.key, body: open.body },
+            parcel,
             reference: open.reference,
             at: open.at,
             phase: Phase::Unknown,
@@ -140,16 +143,17 @@ impl Engine {
         if before.is_some_and(|before| before.subscription.life != life) {
             self.touch_sub(id);
         }
-        for OwedLeg { leg, facts } in legs {
-            self.absorb_leg(id, leg, facts);
+        for OwedLeg { leg, facts, begun } in legs {
+            self.absorb_leg(id, leg, facts, begun);
         }
     }
 
-    fn absorb_leg(&mut self, id: SubscriptionId, leg: Leg, facts: Facts) {
+    fn absorb_leg(&mut self, id: SubscriptionId, leg: Leg, facts: Facts, begun: Option<String>) {
         if let Some(open) = self.open_leg_mut(leg.id) {
             // What is bound here is newer than what the ledger said.
             if !open.bound {
                 open.leg = leg;
+                open.begun = begun;
             }
             return;
         }
@@ -167,7 +171,9 @@ impl Engine {
             .entry((id, kind))
             .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
         let lane = track.lane.clone();
-        track.legs.insert(event, Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false }));
+        track
+            .legs
+            .insert(event, Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false, begun }));
         self.legs.insert(leg_id, (id, kind, event));
         let pace = self.policy.backoff;
         let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
@@ -197,9 +203,9 @@ impl Engine {
             LegKind::Wake if key.is_api_server() => session(&key.chat),
             LegKind::Wake => session(facts.session.as_deref()?),
             LegKind::Ping => Lane::new(Destination::Chat {
-                channel,
-                chat: key.chat.clone(),
+                chat: self.aliases.resolve(&channel, &key.chat),
                 thread: key.thread.clone(),
+                channel,
             }),
         })
     }

@@ -13,7 +13,7 @@ use crate::{
     ids::{BoardId, EventId, LegId, SubscriptionId},
     key::Member,
     leg::{LegKind, LegState},
-    message::{Fact, Message},
+    message::{Fact, Message, Span},
     ports::LookError,
     record::{Intent, WAKE_BUDGET_WINDOW},
     subscription::Life,
@@ -345,14 +345,16 @@ impl Engine {
         let sealed = |named: usize| {
             self.identity.seal(destination, members.get(..named).unwrap_or(&members))
         };
-        let (text, named) = if lane.is_session() {
+        let (spans, named) = if lane.is_session() {
             let told: Vec<_> =
                 events.iter().map(|(facts, slug, _)| (facts.as_ref(), slug.as_ref())).collect();
             let reference = |named| sealed(named).reference;
             let wake = wake::text(&told, reference, tally.repeat, self.policy.wake.max_bytes);
-            (wake.text, wake.named)
+            (vec![Span::Ours(wake.text)], wake.named)
         } else {
-            (ping::text(first_facts, first_slug, tally.repeat), 1)
+            let mut spans = ping::spans(first_facts, first_slug, tally.repeat);
+            spans.extend(tally.parent.then(|| Span::ours(ping::THREAD_NOTE)));
+            (spans, 1)
         };
         let seal = sealed(named);
         let facts = events.iter().take(named).map(|(facts, slug, _)| Fact {
@@ -361,7 +363,8 @@ impl Engine {
             event: facts.event.0,
             kind: facts.kind.name(),
         });
-        let message = Message { text, facts: facts.collect(), possible_repeat: tally.repeat };
+        let message = Message { spans, facts: facts.collect(), possible_repeat: tally.repeat };
+        let begun = ids.first().and_then(|leg| self.open_leg(*leg)?.begun.clone());
         let draft = self.next_draft;
         self.next_draft = self.next_draft.wrapping_add(1);
         Some(Intent {
@@ -373,7 +376,7 @@ impl Engine {
             key: seal.key,
             reference: if lane.is_session() { seal.reference } else { String::new() },
             message,
-            body: String::new(),
+            body: begun.unwrap_or_default(),
             at: now,
         })
     }

@@ -82,8 +82,24 @@ impl Engine {
         if self.lanes.get(&now).is_some_and(held) { pinned } else { now }
     }
 
-    /// Moves what waits for a session to the name that another instance learnt.
+    /// Moves what waits for a session or chat to its new name.
     pub(super) fn follow_alias(&mut self, channel: &ChannelName, from: &str) {
+        let to = self.aliases.resolve(channel, from);
+        let moved = |lane: &Lane| match lane.destination() {
+            Destination::Chat { channel: on, chat, thread } if on == channel && chat == from => {
+                let (channel, chat, thread) = (on.clone(), to.clone(), thread.clone());
+                Some((lane.clone(), Lane::new(Destination::Chat { channel, chat, thread })))
+            }
+            _ => None,
+        };
+        // Chats move rarely, and each of their threads is a lane of its own.
+        let chats: Vec<(Lane, Lane)> = match channel.is_api_server() {
+            true => Vec::new(),
+            false => self.lanes.keys().filter_map(moved).collect(),
+        };
+        for (old, new) in chats.into_iter().filter(|(old, new)| old != new) {
+            self.move_tracks(&old, &new);
+        }
         let lane = |session| Lane::new(Destination::Session { channel: channel.clone(), session });
         let (old, new) = (lane(from.to_owned()), lane(self.aliases.resolve(channel, from)));
         if old != new {

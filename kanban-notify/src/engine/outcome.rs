@@ -1,6 +1,6 @@
 //! What a verdict does to a claim and to each of its legs (laws D3, D7, D8, W7).
 
-use super::{Engine, channels};
+use super::{Engine, channels, parts, state::Lane};
 use crate::{
     backoff,
     ids::{ClaimId, LegId},
@@ -44,8 +44,13 @@ impl Engine {
                     | Verdict::Retryable { .. }
                     | Verdict::Permanent { fault: Fault::Credential, .. }
             );
-        if proves_nothing {
+        if proves_nothing || matches!(verdict, Verdict::Part { .. }) {
             settlement.over = false;
+        }
+        if let (Verdict::Moved { chat: to, .. }, Destination::Chat { chat, .. }) =
+            (verdict, claim.lane.destination())
+        {
+            settlement.alias = Some((chat.clone(), to.clone()));
         }
         if let Verdict::Delivered(receipt) = verdict
             && let (Some(to), Destination::Session { session, .. }) =
@@ -68,8 +73,8 @@ impl Engine {
                 continue;
             };
             let given_up = now.since(open.leg.planned_at) >= self.policy.give_up_after;
-            let step =
-                Step { several, soft, given_up, proves_nothing, now, seed: claim.lane.seed() };
+            let lane = &claim.lane;
+            let step = Step { lane, several, soft, given_up, proves_nothing, now };
             let mut outcome = self.leg_outcome(*leg, open.leg.tally, verdict, &step, &detail);
             // What was refused now may have arrived before: whoever sends it again says so (law D7).
             outcome.tally.repeat |= haunted
@@ -91,14 +96,25 @@ impl Engine {
         leg: LegId,
         mut tally: Tally,
         verdict: &Verdict,
-        step: &Step,
+        step: &Step<'_>,
         detail: &Detail,
     ) -> LegOutcome {
-        let Step { several, soft, given_up, now, seed, .. } = *step;
+        let Step { lane, several, soft, given_up, now, .. } = *step;
+        let seed = lane.seed();
         let backoff = self.policy.backoff;
         let later = |failures, hint| now.after(backoff::pause(backoff, failures, seed, hint));
         let (state, due_at) = match verdict {
-            Verdict::Delivered(_) => (LegState::Delivered, now),
+            Verdict::Delivered(_) => {
+                tally.part = 0;
+                (LegState::Delivered, now)
+            }
+            Verdict::Part { next, .. } => {
+                tally.part = tally.part.saturating_add(1).max(*next);
+                // Whatever is told of attempts is told of the part to come.
+                tally.failures = 0;
+                tally.repeat = false;
+                (LegState::Intended, now)
+            }
             _ if given_up => (LegState::Parked, now),
             _ if step.proves_nothing => (LegState::Unknown, now),
             Verdict::Busy { retry_after, .. } => (LegState::Retrying, later(soft, *retry_after)),
@@ -133,14 +149,32 @@ impl Engine {
                 tally.alone = true;
                 (LegState::Retrying, now)
             }
-            Verdict::Permanent { .. } => (LegState::Parked, now),
+            Verdict::Permanent { fault, .. } => {
+                match parts::reshaped(&self.policy, lane, *fault, tally) {
+                    Some(again) => {
+                        tally = again;
+                        (LegState::Retrying, now)
+                    }
+                    None => (LegState::Parked, now),
+                }
+            }
+            Verdict::Moved { chat, .. } if self.moves(lane, chat) => (LegState::Retrying, now),
+            Verdict::Moved { .. } => (LegState::Parked, now),
             Verdict::Unknown { .. } => (LegState::Unknown, now),
         };
         let reason = match state {
-            LegState::Delivered => Detail::default(),
+            LegState::Delivered | LegState::Intended => Detail::default(),
             _ => detail.clone(),
         };
         LegOutcome { leg, state, tally, due_at, reason }
+    }
+
+    /// Whether there is another chat to go to. One that leads back here would be tried for ever.
+    fn moves(&self, lane: &Lane, to: &str) -> bool {
+        match lane.destination() {
+            Destination::Chat { channel, chat, .. } => !self.aliases.leads_back(channel, chat, to),
+            Destination::Session { .. } => false,
+        }
     }
 
     /// What `on_unknown` makes of a claim whose outcome cannot be found out.
@@ -174,11 +208,11 @@ impl Engine {
 
 /// What a leg's outcome depends on besides its own counts.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct Step<'a> {
+    lane: &'a Lane,
     several: bool,
     soft: u32,
     given_up: bool,
     proves_nothing: bool,
     now: Timestamp,
-    seed: u64,
 }

@@ -283,6 +283,8 @@ pub(super) struct OpenLeg {
     pub(super) facts: Arc<Facts>,
     /// In a draft or a claim of ours.
     pub(super) bound: bool,
+    /// The pinned bytes of its message, where parts of it were accepted in an earlier claim (law D5).
+    pub(super) begun: Option<String>,
 }
 
 /// What holds a lane.

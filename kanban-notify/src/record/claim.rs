@@ -28,7 +28,7 @@ pub struct Intent {
     pub reference: String,
     /// What it says; the driver has the channel make `body` of it.
     pub message: Message,
-    /// The bytes that will leave; filled by the driver.
+    /// The bytes that will leave; filled by the driver, unless a message that was begun goes on (law D5).
     pub body: String,
     /// When it was formed.
     pub at: Timestamp,
@@ -60,7 +60,7 @@ pub struct Settlement {
     pub legs: Vec<LegOutcome>,
     /// Whether the claim is over; otherwise it stays pinned, holds its lane and is unknown.
     pub over: bool,
-    /// A session that now answers under another name: (raw, resolved) of the claim's channel.
+    /// A session or chat that now has another name: (raw, resolved) of the claim's channel.
     pub alias: Option<(String, String)>,
     /// A pause for the claim's channel.
     pub pause: Option<Pause>,

@@ -306,6 +306,8 @@ pub struct OwedLeg {
     pub leg: Leg,
     /// Its event.
     pub facts: Facts,
+    /// The pinned bytes of its message, where parts of it were accepted already (law D5).
+    pub begun: Option<String>,
 }
 
 /// A cursor that may be raised: everything up to `to` is settled in the ledger.

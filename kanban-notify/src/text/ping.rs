@@ -1,31 +1,50 @@
 //! The text of a ping: readable first, ids last.
 
 use super::{clean, words};
-use crate::{facts::NAME_CHARS, record::Facts};
+use crate::{
+    facts::NAME_CHARS,
+    message::{Span, flat},
+    record::Facts,
+};
 
-/// One message about one event.
+/// One message about one event, as flat text.
 pub fn text(facts: &Facts, board: &str, possible_repeat: bool) -> String {
+    flat(&spans(facts, board, possible_repeat))
+}
+
+/// What a message says that goes to the chat above its thread.
+pub const THREAD_NOTE: &str = "\nThis was meant for a thread that cannot be reached.";
+
+/// The same, with what is quoted told from our own words.
+pub fn spans(facts: &Facts, board: &str, possible_repeat: bool) -> Vec<Span> {
+    let (ours, quoted) = (|text: &str| Span::ours(text), |text: &str| Span::quoted(text));
     let subject = if facts.title.is_empty() { &facts.task } else { &facts.title };
-    let mut text = format!("{subject} {}.", words::happened(facts));
+    let mut text = vec![quoted(subject), ours(" ")];
+    text.extend(words::happened(facts));
+    text.push(ours("."));
+    let mut line = |label: &str, value: &str| {
+        text.extend([Span::ours(format!("\n{label}: ")), quoted(value)]);
+    };
     if let Some(handoff) = &facts.handoff {
-        text.push_str(&format!("\n{}: {handoff}", words::handoff_label(facts.kind)));
+        line(words::handoff_label(facts.kind), handoff);
     }
     for (name, label) in [("reviewer", "Reviewer"), ("implementer", "Implementer")] {
         if let Some(value) = words::note(facts, name) {
-            text.push_str(&format!("\n{label}: {value}"));
+            line(label, value);
         }
     }
     if let Some(note) = words::beginning(facts) {
-        text.push_str(&format!("\n{note}"));
+        text.push(Span::ours(format!("\n{note}")));
     }
-    let board = clean::one_line(board, NAME_CHARS);
-    text.push_str(&format!("\n({} on {board}", facts.task));
+    text.extend([ours("\n("), quoted(&facts.task), ours(" on ")]);
+    text.push(Span::quoted(clean::one_line(board, NAME_CHARS)));
     if let Some(assignee) = &facts.assignee {
-        text.push_str(&format!(", @{assignee}"));
+        // The sign goes with the name: together they may be a mention, which is for the channel to disarm.
+        text.extend([ours(", "), Span::quoted(format!("@{assignee}"))]);
     }
-    text.push(')');
+    text.push(ours(")"));
     if possible_repeat {
-        text.push_str("\nThis may be a repeat of an earlier message.");
+        text.push(ours("\nThis may be a repeat of an earlier message."));
     }
     text
 }
@@ -81,5 +100,26 @@ mod tests {
         (t_00000001 on default, @writer)
         This may be a repeat of an earlier message.
         ");
+    }
+
+    #[test]
+    fn everything_that_came_from_a_task_or_a_board_is_quoted() {
+        let marked = |name: &str| (name.to_owned(), format!("<{name}>"));
+        let names =
+            ["reviewer", "implementer", "block_kind", "failures", "limit_seconds", "budget"];
+        let names = names.iter().chain(&["status", "recurrences"]);
+        for (kind, _) in Kind::READ.iter().copied() {
+            let facts = Facts {
+                task: "<task>".into(),
+                title: "<title>".into(),
+                assignee: Some("<assignee>".into()),
+                handoff: Some("<handoff>".into()),
+                notes: names.clone().map(|name| marked(name)).collect(),
+                ..facts(kind)
+            };
+            for span in spans(&facts, "<board>", true) {
+                assert!(matches!(&span, Span::Quoted(_)) == span.text().contains('<'), "{span:?}");
+            }
+        }
     }
 }

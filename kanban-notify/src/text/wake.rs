@@ -4,7 +4,7 @@ use super::{
     clean::{self, MARKER},
     words,
 };
-use crate::{facts::NAME_CHARS, record::Facts};
+use crate::{facts::NAME_CHARS, message::flat, record::Facts};
 
 /// A wake's text, with the entries that fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,8 @@ const REPEAT: &str =
     "\nThis notice may be a repeat: if you have dealt with it already, nothing is to be done.";
 
 fn entry(facts: &Facts, board: &str) -> String {
-    let mut entry = format!("Task {} {}.", facts.task, words::happened(facts));
+    let happened = flat(&words::happened(facts));
+    let mut entry = format!("Task {} {happened}.", facts.task);
     if !facts.title.is_empty() {
         entry.push_str(&format!("\n   Title: \"{}\"", facts.title));
     }

@@ -1,42 +1,51 @@
 //! The words for each kind, shared by pings and wakes.
 
-use crate::{event::Kind, record::Facts};
+use crate::{event::Kind, message::Span, record::Facts};
 
 /// What happened, as the end of a sentence that begins with the task.
-pub(super) fn happened(facts: &Facts) -> String {
+pub(super) fn happened(facts: &Facts) -> Vec<Span> {
+    let note = |name| note(facts, name);
     match facts.kind {
-        Kind::Completed => "was completed".to_owned(),
-        Kind::Blocked => match note(facts, "block_kind") {
-            Some("needs_input") => "is blocked and needs input".to_owned(),
-            Some(kind) => format!("is blocked ({kind})"),
-            None => "is blocked".to_owned(),
+        Kind::Completed => told("was completed"),
+        Kind::Blocked => match note("block_kind") {
+            Some("needs_input") => told("is blocked and needs input"),
+            Some(kind) => around("is blocked (", kind, ")"),
+            None => told("is blocked"),
         },
-        Kind::GaveUp => match note(facts, "failures") {
-            Some(count) => format!("was given up after {count} failed attempts"),
-            None => "was given up".to_owned(),
+        Kind::GaveUp => match note("failures") {
+            Some(count) => around("was given up after ", count, " failed attempts"),
+            None => told("was given up"),
         },
-        Kind::Crashed => "lost its worker: the process ended unexpectedly".to_owned(),
-        Kind::TimedOut => match (note(facts, "limit_seconds"), note(facts, "budget")) {
-            (Some(limit), _) => format!("ran into its time limit of {limit} s"),
-            (None, Some(budget)) => format!("used up its iteration budget ({budget})"),
-            (None, None) => "ran into a limit".to_owned(),
+        Kind::Crashed => told("lost its worker: the process ended unexpectedly"),
+        Kind::TimedOut => match (note("limit_seconds"), note("budget")) {
+            (Some(limit), _) => around("ran into its time limit of ", limit, " s"),
+            (None, Some(budget)) => around("used up its iteration budget (", budget, ")"),
+            (None, None) => told("ran into a limit"),
         },
-        Kind::Status => match note(facts, "status") {
-            Some(status) => format!("was moved to {status}"),
-            None => "was moved".to_owned(),
+        Kind::Status => match note("status") {
+            Some(status) => around("was moved to ", status, ""),
+            None => told("was moved"),
         },
-        Kind::ReviewRequested => "is ready for review".to_owned(),
-        Kind::ChangesRequested => "came back from review with changes requested".to_owned(),
-        Kind::BlockLoopDetected => match note(facts, "recurrences") {
+        Kind::ReviewRequested => told("is ready for review"),
+        Kind::ChangesRequested => told("came back from review with changes requested"),
+        Kind::BlockLoopDetected => match note("recurrences") {
             Some(count) => {
-                format!("was blocked for the same reason {count} times and is in triage")
+                around("was blocked for the same reason ", count, " times and is in triage")
             }
-            None => "was blocked again for the same reason and is in triage".to_owned(),
+            None => told("was blocked again for the same reason and is in triage"),
         },
-        Kind::Archived => "was archived".to_owned(),
-        Kind::Unblocked => "was unblocked".to_owned(),
-        Kind::Other => "changed".to_owned(),
+        Kind::Archived => told("was archived"),
+        Kind::Unblocked => told("was unblocked"),
+        Kind::Other => told("changed"),
     }
+}
+
+fn told(words: &str) -> Vec<Span> {
+    vec![Span::ours(words)]
+}
+
+fn around(before: &str, value: &str, after: &str) -> Vec<Span> {
+    vec![Span::ours(before), Span::quoted(value), Span::ours(after)]
 }
 
 /// How the hand-off of this kind is introduced.

@@ -163,7 +163,7 @@ fn planned(plan: &Plan) -> Planned {
             slug: "default".into(),
             incarnation: Incarnation(1),
             subscription,
-            legs: vec![OwedLeg { leg, facts }],
+            legs: vec![OwedLeg { leg, facts, begun: None }],
         }],
         raises: vec![],
     }

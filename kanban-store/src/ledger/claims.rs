@@ -59,6 +59,12 @@ pub struct TallyRow {
     pub repeat: i32,
     /// Whether an operator asked for it again.
     pub replay: i32,
+    /// How many parts of its message were accepted.
+    pub part: i32,
+    /// Whether it goes as plain text.
+    pub plain: i32,
+    /// Whether it goes to the chat above its thread.
+    pub parent: i32,
 }
 
 /// What became of an intent.
@@ -102,18 +108,8 @@ pub struct OutcomeRow {
     pub leg: i64,
     /// Its state from now on.
     pub state: String,
-    /// Failed attempts.
-    pub failures: i32,
-    /// Failed turns.
-    pub failed_turns: i32,
-    /// The epoch.
-    pub epoch: i32,
-    /// Whether it must travel alone.
-    pub alone: i32,
-    /// Whether it may be a repeat.
-    pub repeat: i32,
-    /// Whether an operator asked for it again.
-    pub replay: i32,
+    /// Its counts from now on.
+    pub tally: TallyRow,
     /// When it may be claimed again.
     pub due_at: i64,
     /// Why.
@@ -174,8 +170,8 @@ pub fn settle(
         if let Some(id) = settle_leg(conn, settlement, outcome)? {
             touched.insert(id);
             settled += 1;
-            // What is delivered has its last word in the claim: nothing more is written for it.
-            if outcome.state != states::DELIVERED {
+            // What is delivered has its last word in the claim, and a part that was accepted has none yet.
+            if ![states::DELIVERED, states::INTENDED].contains(&&*outcome.state) {
                 let came = (&*settlement.verdict, &*settlement.detail, settlement.at);
                 attempts::note(conn, outcome.leg, (settlement.claim, sent_at), came)?;
             }
@@ -266,12 +262,13 @@ fn are_unsent(conn: &mut SqliteConnection, intent: &IntentRow) -> QueryResult<bo
     Ok(count > 0 && distinct.len() == count && intent.tallies.len() == count)
 }
 
-/// (state, failures, failed turns, epoch, alone, repeat, replay, due, reason, verdict, now, leg, claim)
+/// (state, failures, failed turns, epoch, alone, repeat, replay, part, plain, parent, due, reason, verdict,
+/// now, leg, claim)
 struct SettleLeg;
 
 impl Fixed for SettleLeg {
     const SQL: &'static str = "UPDATE legs SET state = ?, failures = ?, failed_turns = ?, epoch = ?, \
-     alone = ?, repeat = ?, replay = ?, due_at = ?, reason = ?, verdict = ?, updated_at = ? \
+     alone = ?, repeat = ?, replay = ?, part = ?, plain = ?, parent = ?, due_at = ?, reason = ?, verdict = ?, updated_at = ? \
      WHERE id = ? AND claim_id = ? AND state IN ('intended', 'unknown') RETURNING subscription_id";
 }
 
@@ -293,14 +290,18 @@ fn settle_leg(
     if settlement.over && !stays {
         return Ok(None);
     }
+    let tally = outcome.tally;
     let binds = [
         Bind::Text(&outcome.state),
-        Bind::Int(outcome.failures.into()),
-        Bind::Int(outcome.failed_turns.into()),
-        Bind::Int(outcome.epoch.into()),
-        Bind::Int(outcome.alone.into()),
-        Bind::Int(outcome.repeat.into()),
-        Bind::Int(outcome.replay.into()),
+        Bind::Int(tally.failures.into()),
+        Bind::Int(tally.failed_turns.into()),
+        Bind::Int(tally.epoch.into()),
+        Bind::Int(tally.alone.into()),
+        Bind::Int(tally.repeat.into()),
+        Bind::Int(tally.replay.into()),
+        Bind::Int(tally.part.into()),
+        Bind::Int(tally.plain.into()),
+        Bind::Int(tally.parent.into()),
         Bind::Int(outcome.due_at),
         Bind::Text(&outcome.reason),
         Bind::Text(&settlement.verdict),
@@ -312,7 +313,7 @@ fn settle_leg(
     let copy_id = copies.into_iter().next();
     if let Some(id) = copy_id
         && states::is_unsent(&outcome.state)
-        && outcome.replay == 0
+        && tally.replay == 0
         && let Some(row) = copy(conn, id)?
         && let Some(reason) = ends::reason(conn, &row)?
     {

@@ -6,6 +6,7 @@
 
 pub mod attempts;
 pub mod backlog;
+pub mod begun;
 pub mod boards;
 pub mod claims;
 mod conditions;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use diesel::{dsl, prelude::*};
 
 use super::{
+    begun::{self, OpenRow},
     boards::{self, PositionRow},
     conditions,
     cursor::{self, RaiseRow},
@@ -92,7 +93,7 @@ pub struct OwedRows {
     /// The copy.
     pub subscription: SubscriptionRow,
     /// Its open legs with their events, ascending.
-    pub legs: Vec<(LegRow, EventRow)>,
+    pub legs: Vec<OpenRow>,
 }
 
 /// What became of a plan.
@@ -154,7 +155,7 @@ pub fn plan(conn: &mut SqliteConnection, plan: &PlanRows) -> QueryResult<Option<
         let ended =
             touched.remove(&row.id) || copy.legs.iter().any(|leg| states::is_final(&leg.state));
         let legs = open_legs(conn, &row)?;
-        let lowest = legs.iter().find(|(leg, _)| leg.replay == 0).map(|(leg, _)| leg.event);
+        let lowest = legs.iter().find(|(leg, ..)| leg.replay == 0).map(|(leg, ..)| leg.event);
         let (subscription, raise) = cursor::refresh(conn, row, lowest, ended, plan.at)?;
         raises.extend(raise);
         owed.push(OwedRows { subscription, legs });
@@ -202,11 +203,8 @@ pub fn close(
 }
 
 /// The open legs of a copy with their events, ascending.
-pub fn open_legs(
-    conn: &mut SqliteConnection,
-    copy: &SubscriptionRow,
-) -> QueryResult<Vec<(LegRow, EventRow)>> {
-    legs::table
+pub fn open_legs(conn: &mut SqliteConnection, copy: &SubscriptionRow) -> QueryResult<Vec<OpenRow>> {
+    let rows: Vec<(LegRow, EventRow)> = legs::table
         .inner_join(
             events::table.on(events::board_id
                 .eq(copy.board_id)
@@ -217,7 +215,8 @@ pub fn open_legs(
         .filter(conditions::OpenLegs)
         .order((legs::event, legs::id))
         .select((LegRow::as_select(), EventRow::as_select()))
-        .load(conn)
+        .load(conn)?;
+    rows.into_iter().map(|(leg, event)| begun::open_row(conn, leg, event)).collect()
 }
 
 fn upsert(

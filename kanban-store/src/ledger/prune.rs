@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use diesel::prelude::*;
 
 use super::{
+    begun,
     plan::is_told,
     schema::{aliases, claims, events, legs, subscriptions},
     states,
@@ -198,8 +199,9 @@ fn prune_claims(
         .limit(SLICE)
         .select((claims::id, claims::state, claims::intended_at))
         .load(conn)?;
+    let needed = begun::needed(conn)?;
     for (id, state, intended_at) in &rows {
-        if state != states::OVER {
+        if state != states::OVER || needed.contains(id) {
             continue;
         }
         if *intended_at < limits.outcomes_before {

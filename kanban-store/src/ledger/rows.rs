@@ -140,6 +140,12 @@ pub struct LegRow {
     pub repeat: i32,
     /// Whether an operator asked for it again.
     pub replay: i32,
+    /// How many parts of its message were accepted.
+    pub part: i32,
+    /// Whether it goes as plain text.
+    pub plain: i32,
+    /// Whether it goes to the chat above its thread.
+    pub parent: i32,
     /// Whether an operator wants to see it no more.
     pub dropped: i32,
     /// Why it is where it is.

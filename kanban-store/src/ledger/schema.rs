@@ -113,6 +113,9 @@ diesel::table! {
         first_attempt_at -> Nullable<BigInt>,
         last_attempt_at -> Nullable<BigInt>,
         updated_at -> BigInt,
+        part -> Integer,
+        plain -> Integer,
+        parent -> Integer,
     }
 }
 

@@ -29,6 +29,9 @@ mod hostile;
 mod instances;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]
+mod parts;
+#[cfg(feature = "notify-ports")]
+#[cfg(test)]
 mod registrar;
 #[cfg(feature = "notify-ports")]
 #[cfg(test)]

@@ -25,7 +25,7 @@ fn a_plan_twice_is_a_plan_once() {
     assert_eq!(content(conn), before);
     assert_eq!(first.owed, second.owed);
     assert_eq!(first.raises, second.raises);
-    let events: Vec<i64> = first.owed[0].legs.iter().map(|(leg, _)| leg.event).collect();
+    let events: Vec<i64> = first.owed[0].legs.iter().map(|(leg, ..)| leg.event).collect();
     assert_eq!(events, [7], "what is final at once is not owed");
     assert_eq!(first.owed[0].legs[0].1.title, "Build report");
 }
@@ -107,7 +107,7 @@ fn only_what_is_unsent_can_be_closed() {
     let conn = ledger.connection();
     let legs = vec![ping("t_1", 1), ping("t_1", 2), ping("t_1", 3)];
     let first = plan::plan(conn, &planned(3, vec![copy("t_1", 3, legs)])).unwrap().unwrap();
-    let ids: Vec<i64> = first.owed[0].legs.iter().map(|(leg, _)| leg.id).collect();
+    let ids: Vec<i64> = first.owed[0].legs.iter().map(|(leg, ..)| leg.id).collect();
     end(conn, &ids[..1], "delivered");
     claims::intend(conn, "me", &intent(&ids[1..2], "lane")).unwrap();
     let mut close = planned(3, Vec::new());

@@ -17,7 +17,7 @@ fn d10_only_outcomes_below_the_raised_cursor_go_and_high_water_marks_stay() {
     let conn = ledger.connection();
     let legs = vec![ping("t_1", 1), ping("t_1", 2), ping("t_1", 3)];
     let done = plan::plan(conn, &planned(3, vec![copy("t_1", 3, legs)])).unwrap().unwrap();
-    let ids: Vec<i64> = done.owed[0].legs.iter().map(|(leg, _)| leg.id).collect();
+    let ids: Vec<i64> = done.owed[0].legs.iter().map(|(leg, ..)| leg.id).collect();
     end(conn, &ids[..1], DELIVERED);
     end(conn, &ids[1..2], DELIVERED);
     let copy = done.owed[0].subscription.id;
@@ -47,7 +47,7 @@ fn a_dead_letter_waits_for_its_operator_and_a_gone_copy_for_its_legs() {
     let conn = ledger.connection();
     let legs = vec![ping("t_1", 1), ping("t_1", 2)];
     let done = plan::plan(conn, &planned(2, vec![copy("t_1", 2, legs)])).unwrap().unwrap();
-    let ids: Vec<i64> = done.owed[0].legs.iter().map(|(leg, _)| leg.id).collect();
+    let ids: Vec<i64> = done.owed[0].legs.iter().map(|(leg, ..)| leg.id).collect();
     end(conn, &ids[..1], PARKED);
     end(conn, &ids[1..], DELIVERED);
     ends::vanished(conn, done.owed[0].subscription.id, 9).unwrap();

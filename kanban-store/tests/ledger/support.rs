@@ -125,12 +125,7 @@ pub fn outcome(claim: i64, legs: &[i64], state: &str) -> SettlementRow {
             .map(|leg| OutcomeRow {
                 leg: *leg,
                 state: state.to_owned(),
-                failures: 0,
-                failed_turns: 0,
-                epoch: 0,
-                alone: 0,
-                repeat: 0,
-                replay: 0,
+                tally: TallyRow::default(),
                 due_at: 0,
                 reason: String::new(),
             })

@@ -12,7 +12,7 @@ use kanban_notify::{
     ids::{BoardId, ChannelName, EventId, Incarnation, SubscriptionId},
     key::{Identity, Member},
     leg::LegKind,
-    message::{Destination, Message},
+    message::{Destination, Message, Span},
     policy::WakePolicy,
     ports::Channel as _,
     record::Facts,
@@ -68,7 +68,8 @@ pub fn benches(criterion: &mut Criterion) {
         limits: ApiServerLimits::default(),
     };
     let server = ApiServer::new(client, config).unwrap();
-    let message = Message { text: one, facts: Vec::new(), possible_repeat: false };
+    let message =
+        Message { spans: vec![Span::ours(one)], facts: Vec::new(), possible_repeat: false };
     criterion.bench_function("body/encode of a wake of 1", |bencher| {
         bencher.iter(|| black_box(server.encode(&destination, black_box(&message))));
     });

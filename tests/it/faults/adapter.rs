@@ -9,7 +9,7 @@ use gateway_adapters::{
 };
 use kanban_notify::{
     ids::ChannelName,
-    message::{Destination, Message, Parcel},
+    message::{Destination, Message, Parcel, Span},
     ports::{Channel as _, LookError},
     verdict::{Detail, Verdict},
 };
@@ -101,12 +101,12 @@ async fn meet(case: &Case, client: HttpClient) -> Met {
                 session: "s".to_owned(),
             };
             let message = Message {
-                text: "[kanban] t_1 completed".to_owned(),
+                spans: vec![Span::ours("[kanban] t_1 completed")],
                 facts: Vec::new(),
                 possible_repeat: false,
             };
             let body = api.encode(&destination, &message);
-            Met::of(&api.send(&Parcel { destination, key: "k".to_owned(), body }).await)
+            Met::of(&api.send(&Parcel::new(destination, "k".to_owned(), body)).await)
         }
     }
 }

@@ -49,6 +49,9 @@ pub const KNOWN: &[Known] = &[
         ("d10_an_older_copy_repeats_nothing_where_no_session_can_be_read_either", "the same, and no session can be looked into", "unknown", "the cursor counts, nothing is sent again"),
         ("d10_another_id_or_none_beside_the_ledger_repeats_nothing", "the file with the gateway's id is removed, another gateway's, or garbage", "unknown", "what was in flight is found out all the same; garbage is refused"),
     ]},
+    Known { file: "gateway-bin/tests/process/parts.rs", cites: "", entries: &[
+        ("d5_report_74_a_kill_at_a_later_part_repeats_no_earlier_one", "kill -9 while a later part of a message hangs, or waits after 429", "unknown", "the part that hung once more, marked; the one that waited once; no earlier one again"),
+    ]},
     Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
         ("report_86_a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),
         ("a_stop_lets_what_is_in_flight_finish_and_settles_it", "SIGTERM while a turn runs that ends in the grace time", "delivered", "settled, nothing new is begun"),
@@ -232,5 +235,15 @@ pub const KNOWN: &[Known] = &[
         ("d8_a_server_that_is_down_is_waited_for_and_loses_nothing", "the server is down", "unreachable", "told once it is back"),
         ("w6_a_server_that_dies_in_a_turn_answers_it_once_after_all", "the server is killed in a turn", "unknown", "one answer"),
         ("d1_report_50_an_outcome_that_cannot_be_written_is_not_sent_again", "the ledger is locked when the answer comes", "delivered", "written later, not sent again"),
+    ]},
+    Known { file: "tests/it/telegram.rs", cites: "", entries: &[
+        ("o5_a_token_in_hermes_own_file_is_enough", "a title that looks like markup, a mention in the summary", "delivered", "shown as they are, nobody is called"),
+        ("o4_a_live_hermes_keeps_its_rows_and_is_refused_only_what_we_were_told_to_serve", "a running Hermes serves Telegram", "-", "its rows untouched; refused at the start if our configuration names Telegram, unless alongside"),
+        ("d8_report_31_a_topic_that_is_gone_is_left_out_once", "400 thread not found", "thread", "once in the chat above, which says so"),
+        ("d8_report_137_a_group_that_was_upgraded_is_followed_also_after_a_restart", "400 with the group's new number", "moved", "told there, and from then on"),
+        ("d8_report_69_one_chat_that_is_limited_holds_up_no_other_and_is_not_asked_after_a_restart", "429 with a wait of 1000 s, then a restart", "busy", "the other chat at once, this one not before its time"),
+        ("d8_a_refused_token_pauses_the_channel_and_a_new_one_in_the_file_goes_on_by_itself", "a wrong token in Hermes' file, mended later", "credential", "paused and named; told once it is right"),
+        ("d5_report_74_a_limit_in_the_middle_repeats_nothing_and_loses_nothing", "429 for the second part of a message", "busy", "each part once, in order"),
+        ("d4_report_139_a_hanging_platform_delays_nobody_else", "a platform that never answers", "unknown", "others at once"),
     ]},
 ];

@@ -104,11 +104,8 @@ async fn w7_what_the_server_refuses_is_told_apart() {
         };
         ApiServer::new(client, config).expect("a channel")
     };
-    let parcel = |body: String| Parcel {
-        destination: Destination::Session { channel: name.clone(), session: SESSION.to_owned() },
-        key: "a key of this test".to_owned(),
-        body,
-    };
+    let session = Destination::Session { channel: name.clone(), session: SESSION.to_owned() };
+    let parcel = |body: String| Parcel::new(session.clone(), "a key of this test".to_owned(), body);
     let mut seen = Vec::new();
     for (key, body) in [
         (home.key(), "x".repeat(16 << 20)),

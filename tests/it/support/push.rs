@@ -147,7 +147,7 @@ impl Channel for PushChannel {
         let Destination::Chat { chat, .. } = destination else {
             panic!("no chat: {destination:?}");
         };
-        json!({"chat": chat, "text": message.text}).to_string()
+        json!({"chat": chat, "text": message.text()}).to_string()
     }
 
     async fn send(&self, parcel: &Parcel) -> Verdict {

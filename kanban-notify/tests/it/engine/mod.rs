@@ -4,6 +4,7 @@ mod boards;
 mod channels;
 mod delivery;
 mod many;
+mod parts;
 mod places;
 mod waiting;
 
@@ -259,6 +260,7 @@ fn owed(id: i64, key: SubKey, events: &[i64]) -> Owed {
             tally: Tally::default(),
         },
         facts: facts::facts(&event(*number), Some(&Task::default())),
+        begun: None,
     };
     Owed {
         board: BOARD,

@@ -159,7 +159,11 @@ impl ModelLedger {
         let open = self.legs.iter().filter(|(leg, _)| leg.subscription == sub.id);
         let legs = open
             .filter(|(leg, _)| !leg.state.is_final())
-            .map(|(leg, facts)| OwedLeg { leg: leg.clone(), facts: facts.clone() })
+            .map(|(leg, facts)| OwedLeg {
+                leg: leg.clone(),
+                facts: facts.clone(),
+                begun: self.begun(leg),
+            })
             .collect();
         Owed {
             board: BOARD,
@@ -168,6 +172,12 @@ impl ModelLedger {
             subscription: sub,
             legs,
         }
+    }
+
+    /// The bytes of a message of which parts were accepted.
+    pub fn begun(&self, leg: &Leg) -> Option<String> {
+        let claim = self.claims.iter().find(|claim| Some(claim.open.id) == leg.claim);
+        claim.filter(|_| leg.tally.part > 0).map(|claim| claim.open.body.clone())
     }
 
     pub fn intend(&mut self, intents: &[Intent], instance: u32) -> Vec<IntentResult> {
@@ -229,6 +239,7 @@ impl ModelLedger {
                 let (leg, _) = self.legs.iter_mut().find(|(leg, _)| leg.id == outcome.leg).unwrap();
                 let step = match outcome.state {
                     LegState::Delivered => LegStep::Deliver,
+                    LegState::Intended => LegStep::Advance,
                     LegState::Retrying => LegStep::Rewind,
                     LegState::Unknown => LegStep::Lose,
                     LegState::Parked => LegStep::Park,

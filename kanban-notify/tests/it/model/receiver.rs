@@ -14,9 +14,11 @@ use kanban_notify::{
 pub struct Receiver {
     pub deduplicates: bool,
     pub readable: bool,
+    /// Messages to chats are of one to three parts, by their event.
+    pub in_parts: bool,
     pub answered: HashMap<String, ()>,
     pub rows: HashMap<String, Vec<(Timestamp, String)>>,
-    /// What took effect: destination and body.
+    /// What took effect: destination and body, the latter with the part where there are several.
     pub effects: Vec<(Destination, String)>,
 }
 
@@ -33,10 +35,12 @@ pub enum Fate {
     Error,
     FailedTurn,
     BadKey,
+    /// A chat refuses markup, a session takes it.
+    BadMarkup,
 }
 
 impl Fate {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ok,
         Self::Silent,
         Self::Lost,
@@ -45,6 +49,7 @@ impl Fate {
         Self::Error,
         Self::FailedTurn,
         Self::BadKey,
+        Self::BadMarkup,
     ];
 }
 
@@ -52,12 +57,15 @@ impl Receiver {
     pub fn take(&mut self, parcel: &Parcel, fate: Fate, now: Timestamp) -> Verdict {
         let detail = Detail::new("as told");
         // A key that was answered is answered the same again, once the request gets that far.
-        let known = self.deduplicates && self.answered.contains_key(&parcel.key);
+        let known = self.deduplicates && self.answered.contains_key(&parcel.part_key());
         match fate {
-            Fate::Error | Fate::FailedTurn if known => Verdict::Delivered(Receipt::default()),
-            Fate::Ok => {
+            Fate::Error | Fate::FailedTurn | Fate::BadMarkup if known => self.accepted(parcel),
+            Fate::BadMarkup if !parcel.plain && is_chat(parcel) => {
+                Verdict::Permanent { fault: Fault::Payload, detail }
+            }
+            Fate::Ok | Fate::BadMarkup => {
                 self.effect(parcel, now);
-                Verdict::Delivered(Receipt::default())
+                self.accepted(parcel)
             }
             Fate::Silent => {
                 self.effect(parcel, now);
@@ -73,13 +81,22 @@ impl Receiver {
     }
 
     fn effect(&mut self, parcel: &Parcel, now: Timestamp) {
-        if self.deduplicates && self.answered.insert(parcel.key.clone(), ()).is_some() {
+        if self.deduplicates && self.answered.insert(parcel.part_key(), ()).is_some() {
             return;
         }
-        self.effects.push((parcel.destination.clone(), parcel.body.clone()));
+        let mark = if parcel.repeat { " repeat" } else { "" };
+        let effect = format!("{}{mark}{}", parcel.body, part_mark(parcel.part));
+        self.effects.push((parcel.destination.clone(), effect));
         if let Destination::Session { session, .. } = &parcel.destination {
             self.rows.entry(session.clone()).or_default().push((now, parcel.body.clone()));
         }
+    }
+
+    fn accepted(&self, parcel: &Parcel) -> Verdict {
+        let event = parcel.body.split(['<', '>']).find_map(|text| text.parse().ok());
+        let parts = if self.in_parts && is_chat(parcel) { parts_of(event.unwrap()) } else { 1 };
+        let (receipt, next) = (Receipt::default(), parcel.part + 1);
+        if next < parts { Verdict::Part { receipt, next } } else { Verdict::Delivered(receipt) }
     }
 
     pub fn look(
@@ -105,4 +122,18 @@ impl Receiver {
         }
         Ok(fold.finish(Some(session.to_owned())))
     }
+}
+
+/// How many parts the message about an event has, where messages have parts.
+pub fn parts_of(event: i64) -> u32 {
+    u32::try_from(event.rem_euclid(3)).unwrap() + 1
+}
+
+/// What a part's effect ends with.
+pub fn part_mark(part: u32) -> String {
+    format!(" part {part}")
+}
+
+fn is_chat(parcel: &Parcel) -> bool {
+    matches!(parcel.destination, Destination::Chat { .. })
 }

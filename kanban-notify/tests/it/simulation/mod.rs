@@ -60,7 +60,7 @@ impl Sim {
             // In some worlds passes have little room beside what is new, and memory for what is owed.
             board: ModelBoard { most: usize::try_from(seed % 5).unwrap(), ..ModelBoard::default() },
             ledger: ModelLedger { few: Self::room(seed), ..ModelLedger::default() },
-            receiver: Receiver { deduplicates, readable, ..Receiver::default() },
+            receiver: Receiver { deduplicates, readable, in_parts: true, ..Receiver::default() },
             engine: Self::engine(seed, &policy, deduplicates, readable),
             seed,
             policy,
@@ -162,7 +162,7 @@ impl Sim {
         if self.healthy || self.chance(2) {
             return Fate::Ok;
         }
-        let at = usize::try_from(self.pick(8)).unwrap();
+        let at = usize::try_from(self.pick(9)).unwrap();
         Fate::ALL[at]
     }
 
@@ -205,7 +205,7 @@ impl Sim {
             Command::Lift(channel) if !fails => self.ledger.lift(&channel),
             Command::Intend(intent) if fails => self.feed(Input::IntendFailed(vec![intent])),
             Command::Intend(mut intent) => {
-                intent.body = body(&intent);
+                pin(&mut intent);
                 let results = self.ledger.intend(std::slice::from_ref(&intent), self.instance);
                 let results = vec![(intent, results.into_iter().next().unwrap())];
                 self.feed(Input::Intended(results));
@@ -294,7 +294,7 @@ impl Sim {
                     self.ledger.plan(&plan);
                 }
                 Command::Intend(mut intent) => {
-                    intent.body = body(&intent);
+                    pin(&mut intent);
                     self.ledger.intend(&[intent], self.instance);
                 }
                 Command::Settle(settlement) => {
@@ -343,6 +343,13 @@ impl Sim {
         let open: Vec<_> =
             self.ledger.legs.iter().filter(|(leg, _)| !leg.state.is_final()).collect();
         panic!("not drained: {open:?}\n{:?}", self.engine);
+    }
+}
+
+/// What the driver does: a message that was begun keeps its bytes.
+fn pin(intent: &mut Intent) {
+    if intent.body.is_empty() {
+        intent.body = body(intent);
     }
 }
 

@@ -11,7 +11,7 @@ use kanban_notify::{
     subscription::Life,
 };
 
-use super::{BOARD, Fate, Sim, body};
+use super::{BOARD, Fate, Sim, pin};
 
 /// The instance that is never ours: those are counted from 1.
 const NEIGHBOUR: u32 = 0;
@@ -41,17 +41,21 @@ impl Sim {
             tallies: vec![leg.tally],
             key: format!("neighbour-{}", self.ledger.claims.len()),
             reference: format!("kgw:neighbour-{}.", self.ledger.claims.len()),
-            message: Message { text: String::new(), facts: vec![fact], possible_repeat: false },
-            body: String::new(),
+            message: Message { spans: Vec::new(), facts: vec![fact], possible_repeat: false },
+            body: self.ledger.begun(&leg).unwrap_or_default(),
             at: self.now,
         };
-        intent.body = body(&intent);
+        pin(&mut intent);
         let results = self.ledger.intend(std::slice::from_ref(&intent), NEIGHBOUR);
         if !matches!(results.as_slice(), [IntentResult::Won(_)]) {
             return;
         }
         if self.chance(2) {
-            let parcel = Parcel { destination, key: intent.key, body: intent.body };
+            let parcel = Parcel {
+                part: leg.tally.part,
+                repeat: leg.tally.repeat && leg.tally.part > 0,
+                ..Parcel::new(destination, intent.key, intent.body)
+            };
             self.receiver.take(&parcel, Fate::Silent, self.now);
         }
         self.feed(Input::Disturbed);

@@ -11,6 +11,7 @@ use kanban_notify::{
 use proptest::prelude::*;
 
 use super::{BOARD, Sim};
+use crate::model::receiver::{part_mark, parts_of};
 
 fn play(seed: u64, actions: &[u8], deduplicates: bool, readable: bool) -> Sim {
     let mut sim = Sim::new(seed, deduplicates, readable);
@@ -48,7 +49,8 @@ fn play(seed: u64, actions: &[u8], deduplicates: bool, readable: bool) -> Sim {
     sim
 }
 
-/// Every (row, event) that somebody must have heard of, with how often it took effect, unmarked.
+/// Every (row, event) that somebody must have heard of, with how often it took effect, unmarked; each part
+/// of a message for itself (law D5).
 ///
 /// Of a leg whose turns all failed nobody heard, and it says so in the dead letters (law W7).
 fn effects(sim: &Sim) -> Vec<(String, i64, usize)> {
@@ -60,14 +62,18 @@ fn effects(sim: &Sim) -> Vec<(String, i64, usize)> {
         if failed && leg.state == LegState::Parked {
             continue;
         }
-        let count = sim.receiver.effects.iter().filter(|(destination, body)| {
-            let to = match destination {
-                Destination::Chat { chat, .. } => chat,
-                Destination::Session { session, .. } => session,
-            };
-            to == chat && body.contains(&format!("<{}>", facts.event.0))
-        });
-        heard.push((chat.clone(), facts.event.0, count.count()));
+        let parts = if leg.kind == LegKind::Ping { parts_of(facts.event.0) } else { 1 };
+        for part in 0..parts {
+            let count = sim.receiver.effects.iter().filter(|(destination, body)| {
+                let to = match destination {
+                    Destination::Chat { chat, .. } => chat,
+                    Destination::Session { session, .. } => session,
+                };
+                let names = body.contains(&format!("<{}>", facts.event.0));
+                to == chat && names && body.ends_with(&part_mark(part))
+            });
+            heard.push((chat.clone(), facts.event.0, count.count()));
+        }
     }
     heard
 }
@@ -146,10 +152,15 @@ proptest! {
         let bodies = &sim.receiver.effects;
         for (at, (to, body)) in bodies.iter().enumerate() {
             let named = |other: &str| events(body).any(|event| events(other).any(|e| e == event));
-            let repeat = bodies.iter().take(at).any(|(before, other)| before == to && named(other));
+            let repeat = bodies.iter().take(at).any(|(before, other)| before == to && part(other) == part(body) && named(other));
             prop_assert!(!repeat || body.contains("repeat"), "an unmarked repeat: {}", body);
         }
     }
+}
+
+/// The part that a model body is of.
+fn part(body: &str) -> &str {
+    body.rsplit(' ').next().unwrap()
 }
 
 /// The events named in a model body.

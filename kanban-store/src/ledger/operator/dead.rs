@@ -369,13 +369,16 @@ fn again(conn: &mut SqliteConnection, row: &Joined, now: i64) -> QueryResult<Out
     diesel::update(legs::table.find(leg.id))
         .set((
             legs::state.eq(states::PLANNED),
-            legs::claim_id.eq(None::<i64>),
+            // The parts that were accepted stay so; the bytes of the others are the claim's (law D5).
+            legs::claim_id.eq(leg.claim_id.filter(|_| leg.part > 0)),
             legs::epoch.eq(legs::epoch + 1),
             legs::replay.eq(1),
             legs::repeat.eq(i32::from(repeat)),
             legs::dropped.eq(0),
             legs::failures.eq(0),
             legs::failed_turns.eq(0),
+            legs::plain.eq(0),
+            legs::parent.eq(0),
             legs::due_at.eq(now),
             legs::planned_at.eq(now),
             legs::reason.eq(""),

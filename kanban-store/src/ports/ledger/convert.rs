@@ -66,15 +66,8 @@ pub(super) fn plan_rows(plan: Plan, at: i64) -> PlanRows {
 }
 
 pub(super) fn planned(rows: PlannedRows) -> Result<Planned, StoreError> {
-    let board = &rows.board;
-    Ok(Planned {
-        owed: rows
-            .owed
-            .into_iter()
-            .map(|owed| self::owed(board, owed))
-            .collect::<Result<_, _>>()?,
-        raises: rows.raises.into_iter().map(raise).collect(),
-    })
+    let owed: Result<_, _> = rows.owed.into_iter().map(|row| owed(&rows.board, row)).collect();
+    Ok(Planned { owed: owed?, raises: rows.raises.into_iter().map(raise).collect() })
 }
 
 pub(super) fn subscription(row: SubscriptionRow) -> Result<Subscription, StoreError> {
@@ -293,7 +286,10 @@ fn owed(board: &BoardRow, rows: OwedRows) -> Result<Owed, StoreError> {
         legs: rows
             .legs
             .into_iter()
-            .map(|(row, event)| Ok(OwedLeg { leg: leg(row)?, facts: facts(event) }))
+            .map(|(row, event, begun)| {
+                let (leg, facts) = (leg(row)?, facts(event));
+                Ok(OwedLeg { leg, facts, begun })
+            })
             .collect::<Result<_, StoreError>>()?,
     })
 }
@@ -317,6 +313,9 @@ fn leg(row: LegRow) -> Result<Leg, StoreError> {
             alone: row.alone == 1,
             repeat: row.repeat == 1,
             replay: row.replay == 1,
+            part: count(row.part),
+            plain: row.plain == 1,
+            parent: row.parent == 1,
         },
     })
 }
@@ -330,21 +329,17 @@ fn tally_row(tally: Tally) -> TallyRow {
         alone: i32::from(tally.alone),
         repeat: i32::from(tally.repeat),
         replay: i32::from(tally.replay),
+        part: stored(tally.part),
+        plain: i32::from(tally.plain),
+        parent: i32::from(tally.parent),
     }
 }
 
 fn outcome_row(outcome: LegOutcome) -> OutcomeRow {
-    let TallyRow { failures, failed_turns, epoch, alone, repeat, replay } =
-        tally_row(outcome.tally);
     OutcomeRow {
         leg: outcome.leg.0,
         state: outcome.state.name().to_owned(),
-        failures,
-        failed_turns,
-        epoch,
-        alone,
-        repeat,
-        replay,
+        tally: tally_row(outcome.tally),
         due_at: outcome.due_at.micros(),
         reason: text(&outcome.reason),
     }

@@ -101,7 +101,9 @@ fn d10_on_a_ledger_that_was_taken_away_nothing_is_begun_and_outcomes_are_still_k
 
 /// A leg that is open, of a subscription that does not matter.
 const OPEN_LEG: &str = "PRAGMA foreign_keys = OFF; \
-     INSERT INTO legs VALUES (1, 1, 1, 'ping', 'planned', NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, NULL, 0)";
+     INSERT INTO legs (id, subscription_id, event, kind, state, due_at, planned_at, failures, failed_turns, \
+     epoch, alone, repeat, replay, dropped, reason, verdict, updated_at) \
+     VALUES (1, 1, 1, 'ping', 'planned', 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', 0)";
 
 #[test]
 fn d10_a_claim_that_was_undone_makes_no_older_copy_of_the_ledger() {

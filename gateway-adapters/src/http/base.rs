@@ -1,0 +1,70 @@
+//! Base addresses that an operator gives: which of them can be used, and routes below them.
+
+use ::http::Uri;
+
+use crate::AdapterError;
+
+/// The base without a slash at its end.
+///
+/// # Errors
+///
+/// [`AdapterError::Address`], which names no part of it.
+pub fn base(channel: &str, given: &str) -> Result<String, AdapterError> {
+    let refuse = |reason| AdapterError::Address { channel: channel.to_owned(), reason };
+    let base = given.trim().trim_end_matches('/');
+    if base.contains('#') {
+        return Err(refuse("it has a fragment"));
+    }
+    let uri: Uri = base.parse().map_err(|_| refuse("it is no URL"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err(refuse("it does not begin with http:// or https://"));
+    }
+    let authority = uri.authority().ok_or_else(|| refuse("it has no host"))?;
+    if authority.host().is_empty() {
+        return Err(refuse("it has no host"));
+    }
+    if authority.as_str().contains('@') {
+        return Err(refuse("it holds a user or password; the key is sent instead"));
+    }
+    if uri.query().is_some() {
+        return Err(refuse("it has a query"));
+    }
+    Ok(base.to_owned())
+}
+
+/// A route below a base that [`base()`] has passed.
+///
+/// # Errors
+///
+/// [`AdapterError::Address`], which names no part of it.
+pub fn route(channel: &str, base: &str, path: &str) -> Result<Uri, AdapterError> {
+    format!("{base}{path}")
+        .parse()
+        .map_err(|_| AdapterError::Address { channel: channel.to_owned(), reason: "it is no URL" })
+}
+
+/// A segment of a path: every byte but unreserved ones is escaped.
+pub fn segment(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut path = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~' | b'.') {
+            path.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(path, "%{byte:02X}");
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_segment_stays_one_segment() {
+        assert_eq!(segment("a b?c#d%e:é"), "a%20b%3Fc%23d%25e%3A%C3%A9");
+        assert_eq!(segment("A-z_0.~"), "A-z_0.~");
+    }
+}

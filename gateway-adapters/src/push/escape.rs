@@ -1,0 +1,65 @@
+//! Quoted text as data: escaped for a platform's markup, and with mentions that call nobody.
+
+/// A mark of no width that is put behind the sign of a mention: it reads the same and calls nobody.
+const BREAK: char = '\u{200b}';
+
+/// Text in which no `@name` is a mention. For platforms that find mentions in plain text.
+pub fn mentions(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        safe.push(c);
+        if matches!(c, '@' | '\u{ff20}') {
+            safe.push(BREAK);
+        }
+    }
+    safe
+}
+
+/// Text for HTML.
+pub fn html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+/// Text for dialects of Markdown that take a backslash before any sign of ASCII.
+pub fn markdown(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '+' | '-')
+            || matches!(c, '!' | '|' | '<' | '>' | '~' | ':')
+        {
+            safe.push('\\');
+        }
+        safe.push(c);
+        if c == '@' {
+            safe.push(BREAK);
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_116_signs_of_markup_are_text() {
+        assert_eq!(html("<b>&\"x\""), "&lt;b&gt;&amp;&quot;x&quot;");
+        assert_eq!(markdown("*a* [b](c) `d` @e"), "\\*a\\* \\[b\\]\\(c\\) \\`d\\` @\u{200b}e");
+    }
+
+    #[test]
+    fn a_mention_calls_nobody_and_reads_the_same() {
+        assert_eq!(mentions("@all and a@b"), "@\u{200b}all and a@\u{200b}b");
+        assert_eq!(mentions("plain"), "plain");
+    }
+}

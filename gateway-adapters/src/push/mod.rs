@@ -1,0 +1,88 @@
+//! Push platforms: the list of them, and what they share.
+//!
+//! A platform is one module and one feature. Configuration, the names in `.env`, wiring and the table in
+//! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
+
+pub mod call;
+pub mod escape;
+#[cfg(feature = "ntfy")]
+mod ntfy;
+pub mod pace;
+pub mod pin;
+mod settings;
+pub mod split;
+#[cfg(feature = "telegram")]
+mod telegram;
+
+use std::sync::Arc;
+
+use kanban_notify::{ids::ChannelName, ports::Channel};
+
+pub use settings::{Field, FieldKind, MAX_LENGTH, Settings, max_length};
+
+use crate::{AdapterError, http::HttpClient};
+
+/// One platform as the rest of the program sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Platform {
+    /// Its name in subscriptions, in the configuration and as a channel.
+    pub name: &'static str,
+    /// What can be set for it.
+    pub fields: &'static [Field],
+    /// It is wanted when one of these fields is set.
+    pub wanted_by: &'static [&'static str],
+    /// Whether its receiver drops a second message with the same key (law D7).
+    pub deduplicates: bool,
+    /// What is promised of a message there, for docs/PLATFORMS.md.
+    pub guarantee: &'static str,
+    /// Makes its channel.
+    pub make: Make,
+}
+
+/// How a platform's channel is made.
+pub type Make = fn(HttpClient, &Settings) -> Result<Arc<dyn Channel>, AdapterError>;
+
+impl Platform {
+    /// The name of its channel.
+    pub fn channel(&self) -> ChannelName {
+        ChannelName(self.name.to_owned())
+    }
+
+    /// Whether these settings ask for it.
+    pub fn is_wanted(&self, settings: &Settings) -> bool {
+        self.wanted_by.iter().any(|field| settings.text(field).is_some())
+    }
+}
+
+/// Every platform that this build has, by name.
+pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "ntfy")]
+    ntfy::PLATFORM,
+    #[cfg(feature = "telegram")]
+    telegram::PLATFORM,
+];
+
+/// The platform called `name`.
+pub fn platform(name: &str) -> Option<&'static Platform> {
+    PLATFORMS.iter().find(|platform| platform.name == name)
+}
+
+/// The guarantee of a platform that remembers nothing.
+pub const AT_LEAST_ONCE: &str = "at least once; a repeat, if there is one, says so";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_in_order_and_fields_are_known() {
+        let names: Vec<&str> = PLATFORMS.iter().map(|platform| platform.name).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        for platform in PLATFORMS {
+            assert!(!platform.wanted_by.is_empty(), "{}", platform.name);
+            for wanted in platform.wanted_by {
+                assert!(platform.fields.iter().any(|field| field.name == *wanted), "{wanted}");
+            }
+        }
+    }
+}

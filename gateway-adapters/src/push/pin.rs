@@ -1,0 +1,103 @@
+//! The pinned body of a push message: all its parts, each with its markup and as plain text (laws D3, D5).
+
+use kanban_notify::{
+    message::Parcel,
+    verdict::{Detail, Fault, Receipt, Verdict},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::split::REPEAT;
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The text without markup.
+    pub text: String,
+    /// The same with markup, in the platform's own form; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rich: Option<Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pinned {
+    parts: Vec<Part>,
+}
+
+/// The bytes of a message.
+pub fn pin(parts: Vec<Part>) -> String {
+    // Texts and JSON values always have a JSON form.
+    serde_json::to_string(&Pinned { parts }).unwrap_or_default()
+}
+
+/// A part that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// The part: its markup is gone where the parcel wants plain text.
+    pub part: Part,
+    /// What stands before it: a mark, or nothing.
+    pub before: &'static str,
+    number: u32,
+    more: bool,
+}
+
+impl Next {
+    /// The verdict once the receiver has accepted it.
+    pub fn accepted(&self, remote_id: Option<String>) -> Verdict {
+        let receipt = Receipt { remote_id, ..Receipt::default() };
+        if self.more {
+            Verdict::Part { receipt, next: self.number.saturating_add(1) }
+        } else {
+            Verdict::Delivered(receipt)
+        }
+    }
+}
+
+/// The part of a parcel that is to be sent.
+///
+/// # Errors
+///
+/// A permanent verdict, where the pinned bytes are none of this platform.
+pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
+    let refused =
+        |reason| Verdict::Permanent { fault: Fault::Payload, detail: Detail::new(reason) };
+    let pinned: Pinned = serde_json::from_str(&parcel.body)
+        .map_err(|_| refused("the pinned body is no message of this platform"))?;
+    let number = usize::try_from(parcel.part).unwrap_or(usize::MAX);
+    let more = number.saturating_add(1) < pinned.parts.len();
+    let part = pinned.parts.into_iter().nth(number);
+    let mut part = part.ok_or_else(|| refused("the pinned body has no such part"))?;
+    if parcel.plain {
+        part.rich = None;
+    }
+    let before = if parcel.repeat { REPEAT } else { "" };
+    Ok(Next { part, before, number: parcel.part, more })
+}
+
+#[cfg(test)]
+mod tests {
+    use kanban_notify::{ids::ChannelName, message::Destination};
+
+    use super::*;
+
+    fn parcel(body: String, part: u32) -> Parcel {
+        let channel = ChannelName("x".into());
+        let to = Destination::Chat { channel, chat: "c".into(), thread: String::new() };
+        Parcel { part, ..Parcel::new(to, "k".into(), body) }
+    }
+
+    #[test]
+    fn d5_each_part_comes_in_its_turn_and_the_last_one_ends_the_message() {
+        let part = |text: &str| Part { text: text.into(), rich: Some("r".into()) };
+        let body = pin(vec![part("a"), part("b")]);
+        let first = next(&parcel(body.clone(), 0)).unwrap();
+        assert_eq!((first.part.text.as_str(), first.before), ("a", ""));
+        assert!(matches!(first.accepted(None), Verdict::Part { next: 1, .. }));
+        let last = Parcel { plain: true, repeat: true, ..parcel(body.clone(), 1) };
+        let last = next(&last).unwrap();
+        assert_eq!((last.part, last.before), (Part { text: "b".into(), rich: None }, REPEAT));
+        for (body, part) in [(body, 2), ("{}".into(), 0), (String::new(), 0)] {
+            assert_eq!(next(&parcel(body, part)).unwrap_err().name(), "payload");
+        }
+    }
+}

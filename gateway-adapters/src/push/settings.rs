@@ -1,0 +1,137 @@
+//! What is set for a platform: texts by field, secrets among them.
+
+use std::collections::BTreeMap;
+
+use kanban_notify::ids::ChannelName;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::AdapterError;
+
+/// One thing that can be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its key in the platform's table of the configuration.
+    pub name: &'static str,
+    /// What it must look like.
+    pub kind: FieldKind,
+    /// Hermes' variable for it, in the environment or in `.env`; empty for none. A secret's may also have
+    /// `_FILE` at its end and name a file.
+    pub variable: &'static str,
+    /// What holds where it is not set; empty for nothing.
+    pub default: &'static str,
+    /// What it is, in words for the default file of the configuration.
+    pub about: &'static str,
+}
+
+/// What a field must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Text.
+    Text,
+    /// Text that is never shown; `<name>_file` names a file that holds it.
+    Secret,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number above 0.
+    Count,
+}
+
+/// The fields that are set for one platform.
+#[derive(Clone, Default)]
+pub struct Settings {
+    values: BTreeMap<&'static str, SecretString>,
+    secret_from: String,
+}
+
+impl Settings {
+    /// Sets a field; an empty value sets nothing.
+    pub fn set(&mut self, field: &Field, value: &str) {
+        if !value.trim().is_empty() {
+            self.values.insert(field.name, SecretString::from(value.trim()));
+        }
+    }
+
+    /// These settings, and `below` for what they leave open.
+    #[must_use]
+    pub fn over(&self, below: &Self) -> Self {
+        let mut all = below.clone();
+        all.values.extend(self.values.clone());
+        if !self.secret_from.is_empty() {
+            all.secret_from.clone_from(&self.secret_from);
+        }
+        all
+    }
+
+    /// Says where the secret comes from and what to do after changing it, for whoever reads that it is
+    /// refused.
+    pub fn secret_from(&mut self, from: String) {
+        self.secret_from = from;
+    }
+
+    /// Where the secret comes from; empty where nobody said.
+    pub fn origin(&self) -> &str {
+        &self.secret_from
+    }
+
+    /// The value of a field, if it is set.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        Some(self.values.get(name)?.expose_secret())
+    }
+
+    /// The value of a secret field.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Key`] where it is not set or not one word of visible ASCII characters.
+    pub fn secret(&self, channel: &ChannelName, name: &str) -> Result<SecretString, AdapterError> {
+        let refuse = |reason| AdapterError::Key { channel: channel.to_string(), reason };
+        let secret = self.values.get(name).ok_or_else(|| refuse("it is not set"))?;
+        if !secret.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(refuse("it is not one word of visible ASCII characters"));
+        }
+        Ok(secret.clone())
+    }
+
+    /// Whether a switch is on, in one of Hermes' words or ours.
+    pub fn is_on(&self, name: &str) -> bool {
+        let text = self.text(name).unwrap_or_default();
+        ["true", "1", "yes", "on"].contains(&text.to_ascii_lowercase().as_str())
+    }
+
+    /// A number, and no more than `most`.
+    pub fn count(&self, name: &str, most: usize) -> usize {
+        let count = self.text(name).and_then(|text| text.parse().ok());
+        count.filter(|count| (1..=most).contains(count)).unwrap_or(most)
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.values.keys()).finish()
+    }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&str, &str)| self.text(a) == other.text(b) && a == b;
+        self.values.len() == other.values.len()
+            && self.secret_from == other.secret_from
+            && self.values.keys().copied().zip(other.values.keys().copied()).all(same)
+    }
+}
+
+impl Eq for Settings {}
+
+/// The name of the field that bounds the length of a part.
+pub const MAX_LENGTH: &str = "max_length";
+
+/// The field that bounds the length of a part, for servers with another limit than the usual one.
+pub const fn max_length(default: &'static str) -> Field {
+    Field {
+        name: MAX_LENGTH,
+        kind: FieldKind::Count,
+        variable: "",
+        default,
+        about: "The longest message; what is longer goes in parts. No more than the default.",
+    }
+}

@@ -1,0 +1,9 @@
+//! What every push platform must do, by a table for each.
+
+#[cfg(any(feature = "ntfy", feature = "telegram"))]
+mod contract;
+mod documented;
+#[cfg(feature = "ntfy")]
+mod ntfy;
+#[cfg(feature = "telegram")]
+mod telegram;

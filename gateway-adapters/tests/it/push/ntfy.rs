@@ -1,0 +1,113 @@
+//! ntfy, over a strict server.
+
+use std::time::Duration;
+
+use gateway_adapters::{
+    push::split::Unit,
+    receiver::push::{PushAnswer, ntfy},
+};
+use kanban_notify::message::{Destination, Parcel, Span};
+use serde_json::json;
+
+use super::contract::{Answers, Subject, bench, contract, parcel};
+
+const SUBJECT: Subject = Subject {
+    name: "ntfy",
+    server: || ntfy("Bearer tk_FAKEtokenfortests"),
+    settings: &[("token", "tk_FAKEtokenfortests")],
+    secret: "FAKEtokenfortests",
+    chat: "kanban_a-1",
+    thread: "",
+    unit: Unit::Bytes,
+    limit: 4_096,
+    markup: false,
+    mentions: false,
+    answers,
+};
+
+contract!(SUBJECT);
+
+fn error(status: u16, code: u32) -> PushAnswer {
+    let body = json!({"code": code, "http": status, "error": "as the server says"});
+    PushAnswer::new(status, body.to_string())
+}
+
+fn answers() -> Answers {
+    let hour = Some(Duration::from_secs(3_600));
+    vec![
+        (error(429, 42_901), "busy", None),
+        (error(429, 42_901).with("retry-after", "7"), "busy", Some(Duration::from_secs(7))),
+        (error(429, 42_905), "busy", None),
+        (error(429, 42_908), "busy", hour),
+        (error(429, 42_909), "credential", None),
+        (error(401, 40_101), "credential", None),
+        (error(403, 40_301), "target", None),
+        (error(400, 40_009), "target", None),
+        (error(400, 40_010), "target", None),
+        (error(400, 40_001), "payload", None),
+        (error(413, 41_301), "payload", None),
+        (error(500, 50_001), "retryable", None),
+        (error(507, 50_701), "retryable", None),
+        (PushAnswer::new(404, "404 page not found"), "retryable", None),
+        (PushAnswer::new(502, "<html>"), "unknown", None),
+        (PushAnswer::new(503, ""), "busy", None),
+        (PushAnswer::new(200, "<html>a login page</html>"), "unknown", None),
+        (PushAnswer::new(200, "{}"), "unknown", None),
+    ]
+}
+
+#[tokio::test]
+async fn report_76_report_131_long_text_of_any_script_stays_a_message() {
+    let bench = bench(&SUBJECT).await;
+    let text = "日".repeat(1_500);
+    let mut parcel = parcel(&SUBJECT, &*bench.channel, vec![Span::quoted(&text)]);
+    assert_eq!(bench.channel.send(&parcel).await.name(), "part");
+    parcel.part = 1;
+    assert_eq!(bench.channel.send(&parcel).await.name(), "delivered");
+    let seen: String = bench.server.seen().into_iter().map(|message| message.text).collect();
+    assert_eq!(seen, text);
+}
+
+#[tokio::test]
+async fn a_user_with_a_password_and_a_server_for_everybody() {
+    for (settings, authorization) in
+        [(&[("token", "ann:pw")][..], "Basic YW5uOnB3"), (&[("topic", "kanban_a-1")][..], "")]
+    {
+        let server: fn() -> _ = match authorization {
+            "" => || ntfy(""),
+            _ => || ntfy("Basic YW5uOnB3"),
+        };
+        let subject = Subject { settings, server, secret: "ann:pw", ..SUBJECT };
+        let bench = bench(&subject).await;
+        let parcel = parcel(&subject, &*bench.channel, vec![Span::quoted("x")]);
+        assert_eq!(bench.channel.send(&parcel).await.name(), "delivered", "{authorization}");
+        assert_eq!(bench.channel.probe().await.name(), "delivered");
+    }
+}
+
+#[tokio::test]
+async fn markdown_is_off_unless_it_is_wanted_and_then_titles_are_escaped() {
+    let settings = &[("token", "tk_FAKEtokenfortests"), ("markdown", "true")];
+    let subject = Subject { settings, markup: true, ..SUBJECT };
+    let bench = bench(&subject).await;
+    let spans = vec![Span::quoted("*a*"), Span::ours(" is **blocked**.")];
+    let parcel = parcel(&subject, &*bench.channel, spans);
+    bench.channel.send(&parcel).await;
+    bench.channel.send(&Parcel { plain: true, ..parcel }).await;
+    let seen = bench.server.seen();
+    assert_eq!((seen[0].rich, seen[0].text.as_str()), (true, "\\*a\\* is **blocked**."));
+    assert_eq!((seen[1].rich, seen[1].text.as_str()), (false, "*a* is **blocked**."));
+}
+
+#[tokio::test]
+async fn what_is_no_topic_is_not_sent() {
+    let bench = bench(&SUBJECT).await;
+    for topic in ["", "a/b", "../x", "a b", "ä", &"x".repeat(65)] {
+        let mut parcel = parcel(&SUBJECT, &*bench.channel, vec![Span::quoted("x")]);
+        if let Destination::Chat { chat, .. } = &mut parcel.destination {
+            *chat = topic.to_owned();
+        }
+        assert_eq!(bench.channel.send(&parcel).await.name(), "target", "{topic:?}");
+    }
+    assert!(bench.server.requests().is_empty());
+}

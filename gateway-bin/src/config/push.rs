@@ -1,0 +1,194 @@
+//! Push platforms as the operator sets them: one table for each, from the list of the adapters.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, sync::LazyLock};
+
+use super::{
+    keys::{Key, Shape},
+    read::Reader,
+    server::base_url,
+    source::Origin,
+};
+use crate::platforms::{Field, FieldKind, PLATFORMS, Platform, Settings};
+
+/// The settings of the platforms that the configuration says anything about, by platform.
+pub type PushSettings = BTreeMap<&'static str, Settings>;
+
+/// The keys of all platforms.
+pub(super) static PUSH_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let fields = PLATFORMS.iter().flat_map(|of| of.fields.iter().map(move |field| (of, field)));
+    fields.flat_map(|(platform, field)| keys(platform, field)).collect()
+});
+
+fn keys(platform: &Platform, field: &Field) -> Vec<Key> {
+    let name = format!("{}.{}", platform.name, field.name);
+    let shape = match field.kind {
+        FieldKind::Text => Shape::Text,
+        FieldKind::Secret => Shape::Secret,
+        FieldKind::Switch => Shape::Switch,
+        FieldKind::Count => Shape::Count,
+    };
+    let default = match field.kind {
+        FieldKind::Text if !field.default.is_empty() => {
+            toml::Value::from(field.default).to_string()
+        }
+        _ => field.default.to_owned(),
+    };
+    let mut about = field.about.to_owned();
+    if !field.variable.is_empty() {
+        about
+            .push_str(&format!("\nElse {} in Hermes' .env or in the environment.", field.variable));
+    }
+    let key = |name: String, shape, default: String, about: String| Key {
+        // Made once: the list of platforms is a constant.
+        name: name.leak(),
+        shape,
+        default: default.leak(),
+        about: about.leak(),
+    };
+    let file = (shape == Shape::Secret).then(|| {
+        let about = format!("A file that holds the {}.", field.name);
+        key(file_of(&name), Shape::Path, String::new(), about)
+    });
+    std::iter::once(key(name, shape, default, about)).chain(file).collect()
+}
+
+fn file_of(name: &str) -> String {
+    format!("{name}_file")
+}
+
+/// Reads what is set; faults go to the reader's problems.
+pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
+    let mut all = PushSettings::new();
+    for platform in PLATFORMS {
+        let mut settings = Settings::default();
+        for field in platform.fields {
+            let name = format!("{}.{}", platform.name, field.name);
+            let value = match field.kind {
+                FieldKind::Secret => secret(reader, &name, &mut settings),
+                _ if !is_set(reader, &name) => None,
+                FieldKind::Text => Some(text(reader, field, &name)),
+                FieldKind::Switch => Some(reader.switch(&name).to_string()),
+                FieldKind::Count => Some(reader.count(&name, 1..=1_000_000_i64).to_string()),
+            };
+            if let Some(value) = value {
+                let is_word = value.bytes().all(|byte| byte.is_ascii_graphic());
+                if field.kind == FieldKind::Secret && !is_word {
+                    reader.wrong(&name, "must be one word of visible ASCII characters");
+                }
+                settings.set(field, &value);
+            }
+        }
+        if settings != Settings::default() {
+            all.insert(platform.name, settings);
+        }
+    }
+    all
+}
+
+/// The files that hold secrets.
+pub(super) fn secret_files(reader: &Reader<'_>) -> Vec<PathBuf> {
+    let secrets = PUSH_KEYS.iter().filter(|key| key.shape == Shape::Secret);
+    let files = secrets.filter_map(|key| {
+        let setting = reader.settings.get(&file_of(key.name))?;
+        Some(reader.locate(setting.value.as_str()?, &setting.origin))
+    });
+    files.collect()
+}
+
+/// Whether the file of the configuration holds a secret itself.
+pub(super) fn holds_secret(reader: &Reader<'_>) -> bool {
+    let mut secrets = PUSH_KEYS.iter().filter(|key| key.shape == Shape::Secret);
+    secrets.any(|key| reader.settings.get(key.name).is_some_and(|set| set.origin == Origin::File))
+}
+
+fn text(reader: &mut Reader<'_>, field: &Field, name: &str) -> String {
+    let text = reader.text(name);
+    if field.name == "url"
+        && let Err(message) = base_url(&text)
+    {
+        reader.wrong(name, format!("cannot be used: {message}"));
+    }
+    text
+}
+
+fn is_set(reader: &Reader<'_>, name: &str) -> bool {
+    reader.settings.get(name).is_some_and(|setting| setting.origin != Origin::Default)
+}
+
+fn secret(reader: &mut Reader<'_>, name: &str, settings: &mut Settings) -> Option<String> {
+    let file = file_of(name);
+    let (here, there) = (is_set(reader, name), is_set(reader, &file));
+    if here && there {
+        reader.wrong(&file, format!("and `{name}` are both set; give one of them"));
+        return None;
+    }
+    if here {
+        let place = reader.settings.get(name).map(|setting| setting.place.clone());
+        settings.secret_from(format!("`{name}` in {}", place.unwrap_or_default()));
+        return Some(reader.text(name));
+    }
+    let path = there.then(|| reader.path(&file)).flatten()?;
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            settings.secret_from(format!("`{file}` {}", path.display()));
+            Some(text.trim().to_owned())
+        }
+        Err(error) => {
+            reader.wrong(&file, format!("{}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use crate::config::{Env, load};
+
+    fn of(vars: &[(&str, &str)]) -> Result<crate::config::Loaded, String> {
+        let all = vars.iter().copied().chain([("HOME", "/nowhere")]);
+        load(None, &Env::from_iter(all)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_secret_may_be_in_a_file_and_is_shown_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        std::fs::write(&path, "1:FAKE\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let loaded =
+            of(&[("KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE", path.to_str().unwrap())]).unwrap();
+        let telegram = &loaded.config.push["telegram"];
+        assert_eq!(telegram.text("token"), Some("1:FAKE"));
+        assert!(telegram.origin().contains("token_file"), "{}", telegram.origin());
+        assert!(loaded.warnings[0].contains("chmod 600"), "{:?}", loaded.warnings);
+        let loaded = of(&[("KANBAN_GATEWAY_TELEGRAM__TOKEN", "1:FAKE")]).unwrap();
+        assert!(
+            loaded.shown.iter().any(|one| one.key == "telegram.token" && one.value == "\"***\"")
+        );
+        assert!(!format!("{loaded:?}").contains("FAKE"));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told_without_being_repeated() {
+        for (vars, told) in [
+            (&[("KANBAN_GATEWAY_TELEGRAM__TOKEN", "FAKE b")][..], "one word of visible"),
+            (&[("KANBAN_GATEWAY_TELEGRAM__TOKN", "FAKE")], "did you mean `telegram.token`?"),
+            (&[("KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE", "/nowhere/token")], "/nowhere/token"),
+            (&[("KANBAN_GATEWAY_NTFY__URL", "http://u:FAKE@h")], "must not hold credentials"),
+            (&[("KANBAN_GATEWAY_NTFY__MARKDOWN", "perhaps")], "true or false"),
+            (
+                &[
+                    ("KANBAN_GATEWAY_NTFY__TOKEN", "FAKE"),
+                    ("KANBAN_GATEWAY_NTFY__TOKEN_FILE", "/nowhere/token"),
+                ],
+                "both set",
+            ),
+        ] {
+            let problems = of(vars).unwrap_err();
+            assert!(problems.contains(told) && !problems.contains("FAKE"), "{problems}");
+        }
+        assert!(of(&[]).unwrap().config.push.is_empty());
+    }
+}

@@ -1,0 +1,65 @@
+//! Credentials of push platforms in a profile's `.env`, under Hermes' own names.
+
+use std::{collections::BTreeMap, fs};
+
+use super::{files::Variables, home::ProfileHome};
+use crate::platforms::{FieldKind, PLATFORMS, Settings};
+
+/// The settings of the platforms that a profile has credentials for, and what could not be read.
+pub(super) fn push(
+    home: &ProfileHome,
+    variables: Variables<'_>,
+) -> (BTreeMap<&'static str, Settings>, Vec<String>) {
+    let mut problems = Vec::new();
+    let mut all = BTreeMap::new();
+    for platform in PLATFORMS {
+        let mut settings = Settings::default();
+        for field in platform.fields.iter().filter(|field| !field.variable.is_empty()) {
+            let mut found = variables.get(field.variable).map(str::to_owned);
+            let file = format!("{}_FILE", field.variable);
+            if field.kind == FieldKind::Secret {
+                let mut from = field.variable;
+                if let Some(path) = variables.get(&file).filter(|_| found.is_none()) {
+                    from = &file;
+                    found = fs::read_to_string(path)
+                        .inspect_err(|error| problems.push(format!("{file} {path}: {error}")))
+                        .ok();
+                }
+                let place = match variables.is_in_file(from) {
+                    true => home.path.join(".env").display().to_string(),
+                    false => "the environment".to_owned(),
+                };
+                if found.is_some() {
+                    settings.secret_from(format!("{from} in {place}"));
+                }
+            }
+            settings.set(field, &found.unwrap_or_default());
+        }
+        if platform.is_wanted(&settings) {
+            all.insert(platform.name, settings);
+        }
+    }
+    (all, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::hermes::profile::tests::profile;
+
+    #[test]
+    fn credentials_come_from_the_file_or_a_file_that_it_names() {
+        let found = profile("default", "", "TELEGRAM_BOT_TOKEN=1:FAKE\n", &[]);
+        let telegram = &found.push["telegram"];
+        assert_eq!(telegram.text("token"), Some("1:FAKE"));
+        assert!(telegram.origin().starts_with("TELEGRAM_BOT_TOKEN in "), "{}", telegram.origin());
+        assert!(!format!("{found:?}").contains("FAKE"));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        std::fs::write(&path, "2:FAKE\n").unwrap();
+        let dotenv = format!("TELEGRAM_BOT_TOKEN_FILE={}\n", path.display());
+        let found = profile("default", "", &dotenv, &[]);
+        assert_eq!(found.push["telegram"].text("token"), Some("2:FAKE"));
+        let found = profile("default", "", "TELEGRAM_BOT_TOKEN_FILE=/nowhere/x\n", &[]);
+        assert!(found.push.is_empty() && found.problems[0].contains("/nowhere/x"));
+    }
+}

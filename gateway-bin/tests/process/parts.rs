@@ -1,0 +1,89 @@
+//! kill -9 between and within the parts of a message: no part that was accepted is sent again (law D5).
+
+use gateway_adapters::receiver::push::{PushAct, PushAnswer, PushServer, telegram};
+use serde_json::json;
+
+use crate::{
+    process::Process,
+    support::{
+        wait::{eventually, soon},
+        world::World,
+    },
+};
+
+const TOKEN: &str = "123456:FAKE-token_for_tests";
+const WORDS: usize = 60;
+
+fn words() -> Vec<String> {
+    (0..WORDS).map(|number| format!("w{number}")).collect()
+}
+
+/// How often each word was seen.
+fn counts(platform: &PushServer) -> Vec<usize> {
+    let seen = platform.seen();
+    let count = |word: &String| {
+        let texts = seen.iter().flat_map(|message| message.text.split_whitespace());
+        texts.filter(|one| one == word).count()
+    };
+    words().iter().map(count).collect()
+}
+
+async fn world(platform: &PushServer) -> World {
+    let mut world = World::new().await;
+    world.set("telegram.token", TOKEN);
+    world.set("telegram.url", &platform.url());
+    world.set("telegram.max_length", "150");
+    world
+}
+
+fn limited() -> PushAct {
+    let body = json!({"ok": false, "error_code": 429, "parameters": {"retry_after": 1}});
+    PushAct::Answer(PushAnswer::new(429, body.to_string()))
+}
+
+/// What becomes of the part at which the program is killed, and how often its words are then seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d5_report_74_a_kill_at_a_later_part_repeats_no_earlier_one() {
+    for (act, most) in [(PushAct::Hang, 2), (limited(), 1)] {
+        for part in [1, 2] {
+            let platform = PushServer::start(telegram(TOKEN)).await.unwrap();
+            let world = world(&platform).await;
+            let honest = std::iter::repeat_n(PushAct::Honest, part);
+            platform.play(honest.chain([act.clone()]));
+            let task = world.cards.task("Build the report");
+            let row = world.cards.subscribe(&task, "telegram", "1");
+            let killed = Process::run(&world);
+            let event = world.cards.complete(&task, &words().join(" "));
+            for _ in 0..=part {
+                soon("a part", platform.next()).await.unwrap();
+            }
+            if most == 1 {
+                world.legs("retrying", 1).await;
+            }
+            killed.kill().await;
+            let accepted = platform.seen().len();
+            let mut last = Process::run(&world);
+            world.settled(&row, event).await;
+            last.terminate();
+            assert!(last.ended().await.success(), "{}", last.log());
+
+            let counts = counts(&platform);
+            assert!(
+                counts.iter().all(|count| (1..=most).contains(count)),
+                "{act:?} {part}: {counts:?}"
+            );
+            let seen = platform.seen();
+            let marked = seen.iter().filter(|message| message.text.contains("may be a repeat"));
+            assert_eq!(marked.count(), most - 1, "{act:?} {part}: {seen:?}");
+            // What hung was seen by people; what was limited was not.
+            assert_eq!(accepted, part + most - 1);
+            let once = counts.iter().take_while(|count| **count == 1).count();
+            assert!(once > 0, "the first part is never repeated: {counts:?}");
+            eventually("nothing is open", || {
+                let counts = world.operator().counts().unwrap();
+                (counts.legs.get("delivered") == Some(&1)).then_some(())
+            })
+            .await;
+        }
+    }
+}

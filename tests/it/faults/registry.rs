@@ -80,6 +80,7 @@ pub const KNOWN: &[Known] = &[
         ("o3_what_a_vanished_row_is_owed_survives_a_failed_plan", "a row vanishes and the plan fails", "-", "planned from the copy the next time"),
         ("o2_a_stamp_that_could_not_be_made_is_made_later", "the board refuses the stamp", "-", "stamped later"),
         ("o2_a_confirmed_stamp_whose_plan_failed_is_confirmed_later", "the ledger refuses to note a stamp", "-", "noted later"),
+        ("f2_what_is_new_on_a_known_board_waits_for_no_sweep", "a start on a board of any size that is known", "-", "what is new first, the rest after it"),
         ("b6_a_pass_over_the_old_file_is_void_for_the_new_one", "the board is replaced while it is read", "-", "the old pass counts for nothing"),
         ("b6_what_became_of_a_plan_is_asked_for_when_the_board_was_opened_anew", "the board is opened anew under a plan", "-", "the ledger is asked"),
         ("w8_a_leg_whose_end_was_not_recorded_is_not_forgotten", "the ledger refuses to note an end", "-", "noted later, not sent"),

@@ -133,8 +133,7 @@ pub(crate) fn join(
         clock,
     };
     let keep = config.keep_outcomes;
-    let identity =
-        Identity::new(ledger.identity().id().to_owned(), ledger.identity().secret().to_vec());
+    let identity = Identity::new(ledger.identity().id().to_owned(), ledger.identity().secret());
     let changes = WatchedChanges { inner: changes, generation: Arc::clone(&generation) };
     let parts = Parts {
         changes,

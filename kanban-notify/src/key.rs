@@ -1,5 +1,7 @@
 //! Idempotency keys and references: keyed hashes over everything that makes a claim what it is (law W6).
 
+use std::fmt::Write as _;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -13,13 +15,15 @@ use crate::{
 #[derive(Clone)]
 pub struct Identity {
     gateway: String,
-    secret: Vec<u8>,
+    /// Begun with the secret, which is the same for every hash.
+    keyed: Option<Hmac<Sha256>>,
 }
 
 impl Identity {
     /// From the stored id and secret.
-    pub fn new(gateway: String, secret: Vec<u8>) -> Self {
-        Self { gateway, secret }
+    pub fn new(gateway: String, secret: &[u8]) -> Self {
+        // HMAC takes keys of any length, so this cannot fail; an empty tag would only be a weak key.
+        Self { gateway, keyed: Hmac::new_from_slice(secret).ok() }
     }
 
     /// The key and the reference of a claim with these members.
@@ -37,8 +41,7 @@ impl Identity {
         members: &[Member],
         bytes: usize,
     ) -> String {
-        // HMAC takes keys of any length, so this cannot fail; an empty tag would only be a weak key.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else {
+        let Some(mut mac) = self.keyed.clone() else {
             return String::new();
         };
         let mut part = |text: &str| {
@@ -61,6 +64,7 @@ impl Identity {
                 part(session);
             }
         }
+        let mut digits = String::new();
         for member in members {
             part(member.kind.name());
             for number in [
@@ -70,11 +74,17 @@ impl Identity {
                 member.event.0,
                 i64::from(member.epoch),
             ] {
-                part(&number.to_string());
+                digits.clear();
+                // Writing to a string cannot fail.
+                let _ = write!(digits, "{number}");
+                part(&digits);
             }
         }
-        let tag = mac.finalize().into_bytes();
-        tag.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+        let mut hex = String::with_capacity(bytes.saturating_mul(2));
+        for byte in mac.finalize().into_bytes().iter().take(bytes) {
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
     }
 }
 
@@ -135,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_ingredient_changes_key_and_reference() {
-        let us = Identity::new("g".into(), b"secret".to_vec());
+        let us = Identity::new("g".into(), b"secret");
         let base = us.seal(&session("a"), &[member(1)]);
         assert_eq!(base, us.seal(&session("a"), &[member(1)]));
         let others = [
@@ -144,8 +154,8 @@ mod tests {
             us.seal(&session("a"), &[member(1), member(2)]),
             us.seal(&session("a"), &[Member { epoch: 1, ..member(1) }]),
             us.seal(&session("a"), &[Member { incarnation: Incarnation(2), ..member(1) }]),
-            Identity::new("h".into(), b"secret".to_vec()).seal(&session("a"), &[member(1)]),
-            Identity::new("g".into(), b"other".to_vec()).seal(&session("a"), &[member(1)]),
+            Identity::new("h".into(), b"secret").seal(&session("a"), &[member(1)]),
+            Identity::new("g".into(), b"other").seal(&session("a"), &[member(1)]),
         ];
         for other in others {
             assert_ne!(base.key, other.key);
@@ -155,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_secret_is_not_printed() {
-        let us = Identity::new("g".into(), b"fake-secret".to_vec());
+        let us = Identity::new("g".into(), b"fake-secret");
         assert_eq!(format!("{us:?}"), r#"Identity { gateway: "g", .. }"#);
     }
 }

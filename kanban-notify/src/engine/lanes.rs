@@ -345,10 +345,11 @@ impl Engine {
         let sealed = |named: usize| {
             self.identity.seal(destination, members.get(..named).unwrap_or(&members))
         };
+        let mut seal = None;
         let (spans, named) = if lane.is_session() {
             let told: Vec<_> =
                 events.iter().map(|(facts, slug, _)| (facts.as_ref(), slug.as_ref())).collect();
-            let reference = |named| sealed(named).reference;
+            let reference = |named| seal.insert(sealed(named)).reference.clone();
             let wake = wake::text(&told, reference, tally.repeat, self.policy.wake.max_bytes);
             (vec![Span::Ours(wake.text)], wake.named)
         } else {
@@ -356,7 +357,7 @@ impl Engine {
             spans.extend(tally.parent.then(|| Span::ours(ping::THREAD_NOTE)));
             (spans, 1)
         };
-        let seal = sealed(named);
+        let seal = seal.unwrap_or_else(|| sealed(named));
         let facts = events.iter().take(named).map(|(facts, slug, _)| Fact {
             board: slug.to_string(),
             task: facts.task.clone(),

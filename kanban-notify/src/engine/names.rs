@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn sessions_that_nobody_wakes_any_more_are_forgotten() {
-        let identity = Identity::new("gateway".into(), vec![1; 32]);
+        let identity = Identity::new("gateway".into(), &[1; 32]);
         let mut engine = Engine::new(Policy::default(), identity, World::default());
         let at = |second: i64| Timestamp::from_secs(1_000_000 + second);
         engine.handle(Input::Start, at(0));

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn d1_a_cursor_that_is_owed_before_its_board_is_open_is_asked_for_again() {
-        let identity = Identity::new("gateway".into(), vec![1; 32]);
+        let identity = Identity::new("gateway".into(), &[1; 32]);
         let mut engine = Engine::new(Policy::default(), identity, World::default());
         engine.handle(Input::Start, NOW);
         assert_eq!(raises(&engine.handle(work(), NOW)), 0);

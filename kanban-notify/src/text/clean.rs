@@ -36,6 +36,9 @@ pub fn line(text: &str, max: usize) -> Line {
 
 /// `text` as one line: masked and neutralised, and far longer than `max` characters at the most.
 fn safe(text: &str, max: usize) -> String {
+    if is_plain_name(text) {
+        return text.to_owned();
+    }
     // Far more than any bound needs, so that a payload of megabytes costs nothing here.
     let head = text.chars().take(max.saturating_mul(4).saturating_add(4_096));
     // Before secrets are looked for: none of these may keep one from being seen.
@@ -61,6 +64,13 @@ fn safe(text: &str, max: usize) -> String {
         }
     }
     neutralise(line.trim_end())
+}
+
+/// Whether `text` is too short and too plain for a secret, and has nothing in it that is changed: ids and
+/// names are, as a rule.
+fn is_plain_name(text: &str) -> bool {
+    text.len() <= 16
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.@".contains(&byte))
 }
 
 /// `text` with at most `max` characters: cut at a space where one is near, never inside a link that
@@ -153,6 +163,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_plain_has_nothing_that_is_changed(text in "[A-Za-z0-9_.@-]{0,16}|[ -~]{0,20}") {
+            if is_plain_name(&text) {
+                prop_assert_eq!(mask::secrets(&text), text.clone());
+                prop_assert_eq!(neutralise(&text), text);
+            }
+        }
+
         #[test]
         fn lines_are_bounded_single_and_unmarked(text in "\\PC*|.*", max in 0_usize..300) {
             let line = one_line(&text, max);

@@ -230,7 +230,7 @@ fn run(log: &Log, boards: MockBoards, claims: MockClaims, channel: MockChannel) 
     };
     let mut world = World { channels: BTreeMap::new(), ..World::default() };
     world.channels.insert(ChannelName("console".into()), Ability::default());
-    let identity = Identity::new("g".into(), b"fake secret".to_vec());
+    let identity = Identity::new("g".into(), b"fake secret");
     let engine = Engine::new(Policy::default(), identity, world);
     let start = BoardStart {
         id: BOARD,

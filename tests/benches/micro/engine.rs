@@ -48,7 +48,7 @@ fn reading() -> (Engine, Opening) {
     let mut world = World::default();
     let ability = Ability { deduplicates: true, readable: true };
     world.channels.insert(ChannelName::api_server("default"), ability);
-    let identity = Identity::new("gateway".to_owned(), vec![7; 32]);
+    let identity = Identity::new("gateway".to_owned(), &[7; 32]);
     let mut engine = Engine::new(Policy::default(), identity, world);
     let board = BoardStart {
         id: BoardId(1),

@@ -26,7 +26,7 @@ pub fn benches(criterion: &mut Criterion) {
         channel: ChannelName::api_server("default"),
         session: "sess-0-1".to_owned(),
     };
-    let identity = Identity::new("gateway".to_owned(), vec![7; 32]);
+    let identity = Identity::new("gateway".to_owned(), &[7; 32]);
     let max_bytes = WakePolicy::default().max_bytes;
     let mut one = String::new();
     for count in [1, 64] {

@@ -52,7 +52,7 @@ impl Bench {
 
     /// The same with an engine that is made so.
     fn with(policy: Policy, world: World, work: Work, make: fn(Engine) -> Engine) -> Self {
-        let identity = Identity::new("gateway".into(), vec![1; 32]);
+        let identity = Identity::new("gateway".into(), &[1; 32]);
         let engine = make(Engine::new(policy, identity, world));
         let mut bench = Self { engine, now: NOW, out: Vec::new() };
         bench.feed(Input::Start);

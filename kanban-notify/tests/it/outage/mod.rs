@@ -272,6 +272,6 @@ fn engine() -> Engine {
     let ability = Ability { deduplicates: true, readable: true };
     world.channels.insert(ChannelName::api_server("default"), ability);
     world.channels.insert(ChannelName("slack".into()), Ability { readable: false, ..ability });
-    let identity = Identity::new("gateway".into(), b"fake secret".to_vec());
+    let identity = Identity::new("gateway".into(), b"fake secret");
     Engine::new(Policy::default(), identity, world)
 }

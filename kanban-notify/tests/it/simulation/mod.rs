@@ -91,7 +91,7 @@ impl Sim {
         world
             .channels
             .insert(ChannelName("console".into()), Ability { deduplicates, readable: false });
-        let identity = Identity::new("gateway".into(), b"fake secret".to_vec());
+        let identity = Identity::new("gateway".into(), b"fake secret");
         Engine::new(policy.clone(), identity, world).with_line(Self::room(seed))
     }
 

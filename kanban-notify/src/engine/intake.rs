@@ -2,7 +2,7 @@
 
 use super::{
     Command, Engine, Notice, Opening,
-    state::{AGE_FIRST, BoardState, Phase, READ_PACE, SWEEP_EVERY, Timer},
+    state::{AGE_FIRST, BoardState, Phase, READ_BURST, READ_PACE, SWEEP_EVERY, Timer},
 };
 use crate::{
     ids::{BoardId, LegId, SubscriptionId},
@@ -18,12 +18,11 @@ impl Engine {
             Change::Board(board) => {
                 if let Some(state) = self.boards.get_mut(&board) {
                     state.last_change = now;
-                    let at = state.next_read;
-                    if at <= now {
-                        state.next_read = now.after(READ_PACE);
-                    } else {
-                        state.deferred = true;
+                    let at = state.next_read.before(READ_BURST);
+                    if at <= now || !state.deferred {
+                        state.next_read = state.next_read.max(now).after(READ_PACE);
                     }
+                    state.deferred = at > now;
                     if !std::mem::replace(&mut state.commits_seen, true) {
                         self.set_timer(Timer::Sweep(board), now.after(SWEEP_EVERY));
                     }

@@ -25,9 +25,11 @@ use crate::{
 pub(super) const LEDGER_RETRY: Duration = Duration::from_millis(500);
 /// How long a failed read of a board rests.
 pub(super) const READ_RETRY: Duration = Duration::from_secs(1);
-/// Least time between two reads of a board whose commits follow each other closely: the first is read at
-/// once, and a reader that is always there would keep other processes' checkpoints from completing.
+/// Time for a read of a board whose commits follow each other closely: a reader that is always there
+/// would keep other processes' checkpoints from completing.
 pub(super) const READ_PACE: Duration = Duration::from_millis(25);
+/// So much of that time may be ahead: a few commits after each other are read at once.
+pub(super) const READ_BURST: Duration = Duration::from_millis(200);
 /// How often a board with commits is swept (law F2).
 pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Least time between two transactions on a board that others write to (law B4).
@@ -166,6 +168,7 @@ pub(super) struct BoardState {
     pub(super) raises: BTreeMap<SubscriptionId, Raise>,
     pub(super) raising: Vec<Raise>,
     pub(super) next_write: Timestamp,
+    /// Until when the time for reads is used up.
     pub(super) next_read: Timestamp,
     /// A read waits for that time.
     pub(super) deferred: bool,

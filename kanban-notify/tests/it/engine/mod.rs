@@ -6,6 +6,7 @@ mod delivery;
 mod many;
 mod parts;
 mod places;
+mod reads;
 mod waiting;
 
 use std::time::Duration;

@@ -1,8 +1,10 @@
 //! The daemon, and one round of it.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, bail};
 use kanban_notify::driver::Ended;
-use kanban_store::ledger::operator::Counts;
+use kanban_store::ledger;
 
 use super::{Context, status, time::Moment};
 use crate::{Gateway, Options, Running, shutdown::Signals};
@@ -36,7 +38,7 @@ impl Left {
 /// Delivers until a signal ends it; answers with how it ended.
 pub async fn run(ctx: Context, accept: bool) -> anyhow::Result<Left> {
     let mut signals = Signals::install().context("signals cannot be handled")?;
-    let (before, gateway) = build(&ctx, accept)?;
+    let (began, gateway) = build(&ctx, accept)?;
     gateway.announce();
     if gateway.boards() == 0 {
         tracing::warn!(
@@ -49,13 +51,13 @@ pub async fn run(ctx: Context, accept: bool) -> anyhow::Result<Left> {
         signal = signals.next() => signal,
         ended = running.wait() => {
             lost(&running)?;
-            return Ok(left(&ctx, &before, ended.context("the gateway stopped working")?));
+            return Ok(left(&ctx, began, ended.context("the gateway stopped working")?));
         }
     };
     tracing::info!(signal, "stopping; what is in flight may finish");
     tokio::select! {
         ended = running.stop() => {
-            Ok(left(&ctx, &before, ended.context("the gateway stopped working")?))
+            Ok(left(&ctx, began, ended.context("the gateway stopped working")?))
         }
         again = signals.next() => {
             bail!("ended at once by a second {again}; what was in flight is found out at the next start")
@@ -66,7 +68,7 @@ pub async fn run(ctx: Context, accept: bool) -> anyhow::Result<Left> {
 /// Delivers what is due now and ends.
 pub async fn once(ctx: Context, accept: bool) -> anyhow::Result<Left> {
     let mut signals = Signals::install().context("signals cannot be handled")?;
-    let (before, gateway) = build(&ctx, accept)?;
+    let (began, gateway) = build(&ctx, accept)?;
     if gateway.boards() == 0 {
         bail!("{}", super::no_board(&ctx));
     }
@@ -83,7 +85,7 @@ pub async fn once(ctx: Context, accept: bool) -> anyhow::Result<Left> {
         }
         None => running.stop().await,
     };
-    Ok(left(&ctx, &before, ended.context("the gateway stopped working")?))
+    Ok(left(&ctx, began, ended.context("the gateway stopped working")?))
 }
 
 /// Refuses to call it an end in order when the ledger was lost on the way.
@@ -94,29 +96,30 @@ fn lost(running: &Running) -> anyhow::Result<()> {
     }
 }
 
-fn build(ctx: &Context, accept: bool) -> anyhow::Result<(Counts, Gateway)> {
+/// The gateway, and since when what it does counts.
+fn build(ctx: &Context, accept: bool) -> anyhow::Result<(i64, Gateway)> {
+    let began = ledger::now();
     let Context { config, env } = ctx.clone();
     let gateway = Gateway::build(config, env, Options { accept, ..Options::default() })?;
-    Ok((counts(ctx), gateway))
+    Ok((began, gateway))
 }
 
-fn counts(ctx: &Context) -> Counts {
+/// What has ended since, by final state.
+fn ended_since(ctx: &Context, began: i64) -> BTreeMap<String, i64> {
     // Only for the last line: what cannot be counted was told of before.
-    let counted = ctx.ledger().ok().flatten().and_then(|mut ledger| ledger.counts().ok());
-    counted.unwrap_or_default()
+    let ledger = ctx.ledger().ok().flatten();
+    ledger.and_then(|mut ledger| ledger.ended_since(began).ok()).unwrap_or_default()
 }
 
 /// Looks at what there is to be said at the end.
-fn left(ctx: &Context, before: &Counts, ended: Ended) -> Left {
+fn left(ctx: &Context, began: i64, ended: Ended) -> Left {
     let status = status::status(ctx);
-    let of = |legs: &std::collections::BTreeMap<String, i64>, state: &str| {
-        legs.get(state).copied().unwrap_or(0)
-    };
-    let since = |state: &str| (of(&status.legs, state) - of(&before.legs, state)).max(0);
+    let counts = ended_since(ctx, began);
+    let of = |legs: &BTreeMap<String, i64>, state: &str| legs.get(state).copied().unwrap_or(0);
     Left {
         ended,
-        delivered: since("delivered"),
-        dead: since("parked") + since("expired"),
+        delivered: of(&counts, "delivered"),
+        dead: of(&counts, "parked") + of(&counts, "expired"),
         waiting: status.waiting.iter().map(|group| group.ids.len()).sum(),
         due_at: status.waiting.iter().map(|group| group.due_at).min(),
         // What is under way in another process is that one's to see through.

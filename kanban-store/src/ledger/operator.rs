@@ -7,6 +7,7 @@ mod list;
 mod release;
 mod reopen;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use diesel::{QueryResult, SqliteConnection};
@@ -126,6 +127,11 @@ impl Operator {
     /// How many legs are in which state, and so on.
     pub fn counts(&mut self) -> Result<Counts, StoreError> {
         self.read("counting", list::counts)
+    }
+
+    /// How many legs were delivered, parked or expired since a time, in UTC microseconds.
+    pub fn ended_since(&mut self, since: i64) -> Result<BTreeMap<String, i64>, StoreError> {
+        self.read("counting", |conn| list::ended_since(conn, since))
     }
 
     /// What each subscription is owed that is owed anything.

@@ -9,6 +9,7 @@ use crate::ledger::{
     conditions,
     rows::{BoardRow, ClaimRow, PauseRow, SubscriptionRow},
     schema::{boards, claims, instances, lanes, legs, pauses, subscriptions},
+    states,
 };
 
 /// Which copies to list; what is `None` does not matter.
@@ -205,6 +206,19 @@ pub fn counts(conn: &mut SqliteConnection) -> QueryResult<Counts> {
             .select(dsl::min(legs::planned_at))
             .get_result(conn)?,
     })
+}
+
+/// Legs by final state that came to it at `since` or later, dropped ones aside.
+pub fn ended_since(conn: &mut SqliteConnection, since: i64) -> QueryResult<BTreeMap<String, i64>> {
+    let ended = [states::DELIVERED, states::PARKED, states::EXPIRED];
+    let legs = legs::table
+        .filter(legs::dropped.eq(0))
+        .filter(legs::state.eq_any(ended))
+        .filter(legs::updated_at.ge(since))
+        .group_by(legs::state)
+        .select((legs::state, dsl::count_star()))
+        .load::<(String, i64)>(conn)?;
+    Ok(legs.into_iter().collect())
 }
 
 /// Boards by id.

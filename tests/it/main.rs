@@ -11,6 +11,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod slack;
 mod support;
 mod telegram;
 mod unknown;

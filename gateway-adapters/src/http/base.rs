@@ -32,6 +32,19 @@ pub fn base(channel: &str, given: &str) -> Result<String, AdapterError> {
     Ok(base.to_owned())
 }
 
+/// The whole address of a hook, which is itself the credential.
+///
+/// # Errors
+///
+/// [`AdapterError::Address`], which names no part of it.
+pub fn hook(channel: &str, given: &str) -> Result<Uri, AdapterError> {
+    let given = given.trim();
+    // What follows the path is the hook's own.
+    let (path, query) = given.split_once('?').unwrap_or((given, ""));
+    let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+    route(channel, &base(channel, path)?, &query)
+}
+
 /// A route below a base that [`base()`] has passed.
 ///
 /// # Errors

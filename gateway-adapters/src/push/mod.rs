@@ -10,6 +10,8 @@ mod ntfy;
 pub mod pace;
 pub mod pin;
 mod settings;
+#[cfg(feature = "slack")]
+mod slack;
 pub mod split;
 #[cfg(feature = "telegram")]
 mod telegram;
@@ -58,6 +60,10 @@ impl Platform {
 pub const PLATFORMS: &[Platform] = &[
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "slack")]
+    slack::PLATFORM,
+    #[cfg(feature = "slack")]
+    slack::WEBHOOK,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
 ];

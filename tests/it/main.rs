@@ -3,6 +3,7 @@
 
 mod behaviours;
 mod boards;
+mod discord;
 mod endings;
 mod faults;
 mod gathering;

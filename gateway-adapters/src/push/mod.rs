@@ -4,6 +4,8 @@
 //! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
 
 pub mod call;
+#[cfg(feature = "discord")]
+mod discord;
 pub mod escape;
 #[cfg(feature = "ntfy")]
 mod ntfy;
@@ -58,6 +60,10 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "discord")]
+    discord::PLATFORM,
+    #[cfg(feature = "discord")]
+    discord::WEBHOOK,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
     #[cfg(feature = "slack")]

@@ -1,5 +1,6 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+mod discord;
 mod ntfy;
 mod slack;
 mod telegram;
@@ -21,6 +22,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+pub use discord::{discord, discord_webhook};
 pub use ntfy::ntfy;
 pub use slack::{slack, slack_webhook};
 pub use telegram::telegram;

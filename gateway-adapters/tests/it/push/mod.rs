@@ -1,7 +1,9 @@
 //! What every push platform must do, by a table for each.
 
-#[cfg(any(feature = "ntfy", feature = "slack", feature = "telegram"))]
+#[cfg(any(feature = "discord", feature = "ntfy", feature = "slack", feature = "telegram"))]
 mod contract;
+#[cfg(feature = "discord")]
+mod discord;
 mod documented;
 #[cfg(feature = "ntfy")]
 mod ntfy;

@@ -76,6 +76,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn report_108_a_hook_keeps_its_query_and_a_refused_one_is_not_repeated() {
+        let kept = hook("x", " https://h.example/a/FAKE?thread_id=7 ").unwrap();
+        assert_eq!(kept.to_string(), "https://h.example/a/FAKE?thread_id=7");
+        for given in
+            ["FAKE", "ftp://h/FAKE", "https://u:FAKE@h/x", "https://h/FAKE#x", "https://h/?FAKE x"]
+        {
+            let refused = hook("x", given).unwrap_err();
+            assert!(!format!("{refused} {refused:?}").contains("FAKE"), "{refused:?}");
+        }
+    }
+
+    #[test]
     fn a_path_segment_stays_one_segment() {
         assert_eq!(segment("a b?c#d%e:é"), "a%20b%3Fc%23d%25e%3A%C3%A9");
         assert_eq!(segment("A-z_0.~"), "A-z_0.~");

@@ -22,7 +22,7 @@ pub fn discord(token: &'static str, rooms: &'static [Room]) -> Platform {
         match (&heard.method, heard.path.as_str(), channel) {
             (&Method::GET, "/applications/@me", _) => {
                 let app = json!({"id": "1000", "name": "kanban", "icon": null, "description": "", "bot_public": false, "bot": user()});
-                (PushAnswer::new(200, app.to_string()), None)
+                (answer(200, &app), None)
             }
             (&Method::POST, _, Some(id)) => match room(rooms, id) {
                 Some((chat, thread)) => posted(heard, chat, thread, &BOT),
@@ -36,9 +36,6 @@ pub fn discord(token: &'static str, rooms: &'static [Room]) -> Platform {
 /// A webhook at `/api/webhooks/200/<token>`, for the channel `100` and its threads.
 pub fn discord_webhook(token: &'static str, threads: &'static [&'static str]) -> Platform {
     Box::new(move |heard| {
-        if let Some(refused) = kept_out(heard) {
-            return (refused, None);
-        }
         let (path, query) = heard.path.split_once('?').unwrap_or((&heard.path, ""));
         let at = path.strip_prefix("/api/webhooks/").and_then(|at| at.split_once('/'));
         match at {
@@ -49,7 +46,7 @@ pub fn discord_webhook(token: &'static str, threads: &'static [&'static str]) ->
         if heard.method == Method::GET {
             let hook = json!({"id": "200", "type": 1, "channel_id": "100", "name": "kanban",
                 "avatar": null, "guild_id": "1", "application_id": null, "token": token});
-            return (PushAnswer::new(200, hook.to_string()), None);
+            return (answer(200, &hook), None);
         }
         let value = |name| query.split('&').find_map(|pair| pair.strip_prefix(name));
         let thread = value("thread_id=").unwrap_or_default();
@@ -58,7 +55,7 @@ pub fn discord_webhook(token: &'static str, threads: &'static [&'static str]) ->
         }
         let (answer, message) = posted(heard, "100", thread, &HOOK);
         match value("wait=") {
-            Some("true") => (answer, message),
+            Some("true" | "1") => (answer, message),
             // Not even an error is told.
             _ => (PushAnswer::new(204, ""), message),
         }
@@ -68,8 +65,9 @@ pub fn discord_webhook(token: &'static str, threads: &'static [&'static str]) ->
 /// A message longer than that is refused.
 const LIMIT: usize = 2_000;
 const SENT: &str = "1100000000000000000";
-const BOT: [&str; 5] = ["content", "allowed_mentions", "flags", "nonce", "enforce_nonce"];
-const HOOK: [&str; 3] = ["content", "allowed_mentions", "flags"];
+const BOT: [&str; 7] =
+    ["content", "components", "tts", "allowed_mentions", "flags", "nonce", "enforce_nonce"];
+const HOOK: [&str; 5] = ["content", "components", "tts", "allowed_mentions", "flags"];
 
 fn room<'a>(rooms: &[(&'a str, &[&'a str])], id: &str) -> Option<(&'a str, &'a str)> {
     let found = |(chat, threads): &(&'a str, &[&'a str])| match *chat == id {
@@ -84,15 +82,18 @@ fn user() -> Value {
         "avatar": null, "bot": true})
 }
 
+fn answer(status: u16, body: &Value) -> PushAnswer {
+    PushAnswer::new(status, body.to_string()).with("content-type", "application/json")
+}
+
 fn refused(status: u16, code: u32, message: &str) -> PushAnswer {
-    PushAnswer::new(status, json!({"message": message, "code": code}).to_string())
-        .with("content-type", "application/json")
+    answer(status, &json!({"message": message, "code": code}))
 }
 
 /// What is kept out before the API sees it.
 fn kept_out(heard: &Heard) -> Option<PushAnswer> {
     let agent = heard.header("user-agent").strip_prefix("DiscordBot (");
-    let is_fit = agent.is_some_and(|rest| rest.contains(", ") && rest.contains(')'));
+    let is_fit = agent.is_some_and(|rest| rest.contains([' ', ',']) && rest.contains(')'));
     (!is_fit).then(|| refused(403, 40_333, "internal network error"))
 }
 
@@ -113,8 +114,7 @@ fn posted(
         "mention_everyone": false, "pinned": false, "tts": false, "flags": 4, "components": [],
         "timestamp": "2026-11-30T12:00:00.000000+00:00", "edited_timestamp": null,
         "nonce": message.key});
-    let answer = PushAnswer::new(200, sent.to_string())
-        .with("content-type", "application/json")
+    let answer = answer(200, &sent)
         .with("x-ratelimit-limit", "5")
         .with("x-ratelimit-remaining", "4")
         .with("x-ratelimit-reset-after", "5.0")
@@ -143,13 +143,15 @@ fn message(heard: &Heard, known: &[&str]) -> Result<PushMessage, (u32, &'static 
     }
     // Whatever is not listed here would be called.
     let calls_nobody = body.get("allowed_mentions") == Some(&json!({"parse": []}));
-    let flags = body.get("flags").is_none_or(|flags| flags == 4);
+    let flags = body.get("flags").is_none_or(|flags| flags == 4)
+        && body.get("tts").is_none_or(|tts| tts == false);
+    let has_parts = body.get("components").is_some_and(|parts| parts != &json!([]));
     let nonce = match body.get("nonce") {
         None => "",
         Some(nonce) => nonce.as_str().filter(|nonce| nonce.len() <= 25).ok_or(malformed)?,
     };
     let enforced = body.get("enforce_nonce") == Some(&Value::Bool(true));
-    if !calls_nobody || !flags || enforced == nonce.is_empty() {
+    if !calls_nobody || has_parts || !flags || enforced == nonce.is_empty() {
         return Err(malformed);
     }
     let text = shown(content).ok_or(malformed)?;

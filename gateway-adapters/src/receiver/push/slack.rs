@@ -54,6 +54,10 @@ pub fn slack_webhook(path: &'static str) -> Platform {
         }
         match message(heard, &HOOK, &["C1"]) {
             Ok(message) => (PushAnswer::new(200, "ok"), Some(message)),
+            // It has one word for whatever is malformed.
+            Err(reason) if reason.starts_with("invalid_") => {
+                (PushAnswer::new(400, "invalid_payload"), None)
+            }
             Err(reason) => (PushAnswer::new(400, reason), None),
         }
     })

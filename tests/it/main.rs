@@ -3,6 +3,7 @@
 
 mod behaviours;
 mod boards;
+mod discord;
 mod endings;
 mod faults;
 mod gathering;
@@ -11,6 +12,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod slack;
 mod support;
 mod telegram;
 mod unknown;

@@ -32,6 +32,19 @@ pub fn base(channel: &str, given: &str) -> Result<String, AdapterError> {
     Ok(base.to_owned())
 }
 
+/// The whole address of a hook, which is itself the credential.
+///
+/// # Errors
+///
+/// [`AdapterError::Address`], which names no part of it.
+pub fn hook(channel: &str, given: &str) -> Result<Uri, AdapterError> {
+    let given = given.trim();
+    // What follows the path is the hook's own.
+    let (path, query) = given.split_once('?').unwrap_or((given, ""));
+    let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+    route(channel, &base(channel, path)?, &query)
+}
+
 /// A route below a base that [`base()`] has passed.
 ///
 /// # Errors
@@ -61,6 +74,18 @@ pub fn segment(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn report_108_a_hook_keeps_its_query_and_a_refused_one_is_not_repeated() {
+        let kept = hook("x", " https://h.example/a/FAKE?thread_id=7 ").unwrap();
+        assert_eq!(kept.to_string(), "https://h.example/a/FAKE?thread_id=7");
+        for given in
+            ["FAKE", "ftp://h/FAKE", "https://u:FAKE@h/x", "https://h/FAKE#x", "https://h/?FAKE x"]
+        {
+            let refused = hook("x", given).unwrap_err();
+            assert!(!format!("{refused} {refused:?}").contains("FAKE"), "{refused:?}");
+        }
+    }
 
     #[test]
     fn a_path_segment_stays_one_segment() {

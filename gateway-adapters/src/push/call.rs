@@ -2,13 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
-use ::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
+use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::Bytes;
-use kanban_notify::verdict::{Detail, Fault, Verdict};
+use kanban_notify::{
+    ids::ChannelName,
+    verdict::{Detail, Fault, Verdict},
+};
 use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::http::{BodyEnd, HttpClient, Limits, Redactor, refusal, retry_after};
+use crate::{
+    AdapterError,
+    http::{BodyEnd, HttpClient, Limits, Redactor, refusal, retry_after},
+};
 
 /// The longest one exchange takes; after it the outcome is unknown.
 const TOTAL: Duration = Duration::from_secs(30);
@@ -45,6 +51,7 @@ impl Caller {
             json: serde_json::from_slice(&response.body).unwrap_or_default(),
             text: String::from_utf8_lossy(&response.body).into_owned(),
             end: response.end,
+            headers: response.headers,
         })
     }
 
@@ -83,12 +90,44 @@ pub struct Answer {
     pub text: String,
     /// How the body ended.
     pub end: BodyEnd,
+    /// Its headers.
+    pub headers: HeaderMap,
 }
 
 impl Answer {
     /// A text of the body's JSON, by its JSON pointer.
     pub fn text_at(&self, pointer: &str) -> &str {
         self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A header as text; empty where there is none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// A header's value that is shown nowhere.
+///
+/// # Errors
+///
+/// [`AdapterError::Key`] where it cannot be sent in a header.
+pub fn sensitive(channel: &ChannelName, words: &str) -> Result<HeaderValue, AdapterError> {
+    let mut value = HeaderValue::from_str(words).map_err(|_| AdapterError::Key {
+        channel: channel.to_string(),
+        reason: "it cannot be sent in a header",
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// A verdict that says where a refused credential comes from; any other one as it is.
+pub fn of_credential(origin: &str, verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Permanent { fault: Fault::Credential, detail } if !origin.is_empty() => {
+            let detail = format!("the token of {origin}: {}", detail.as_str());
+            Verdict::Permanent { fault: Fault::Credential, detail: Detail::new(&detail) }
+        }
+        other => other,
     }
 }
 

@@ -15,6 +15,11 @@ pub fn mentions(text: &str) -> String {
     safe
 }
 
+/// Text for Slack, where `<`, `>` and `&` begin everything that is more than text.
+pub fn slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// Text for HTML.
 pub fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -55,6 +60,11 @@ mod tests {
     fn report_116_signs_of_markup_are_text() {
         assert_eq!(html("<b>&\"x\""), "&lt;b&gt;&amp;&quot;x&quot;");
         assert_eq!(markdown("*a* [b](c) `d` @e"), "\\*a\\* \\[b\\]\\(c\\) \\`d\\` @\u{200b}e");
+    }
+
+    #[test]
+    fn report_77_a_mention_of_slack_is_text() {
+        assert_eq!(slack("<!channel> & @all"), "&lt;!channel&gt; &amp; @all");
     }
 
     #[test]

@@ -4,12 +4,16 @@
 //! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
 
 pub mod call;
+#[cfg(feature = "discord")]
+mod discord;
 pub mod escape;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 pub mod pace;
 pub mod pin;
 mod settings;
+#[cfg(feature = "slack")]
+mod slack;
 pub mod split;
 #[cfg(feature = "telegram")]
 mod telegram;
@@ -56,8 +60,16 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "discord")]
+    discord::PLATFORM,
+    #[cfg(feature = "discord")]
+    discord::WEBHOOK,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "slack")]
+    slack::PLATFORM,
+    #[cfg(feature = "slack")]
+    slack::WEBHOOK,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
 ];

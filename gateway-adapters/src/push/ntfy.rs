@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    call::{Answer, Caller, get},
+    call::{Answer, Caller, get, of_credential, sensitive},
     escape::markdown,
     max_length,
     pace::{Cap, Pace},
@@ -135,12 +135,7 @@ fn authorization(name: &ChannelName, token: &str) -> Result<HeaderValue, Adapter
         true => format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(token)),
         false => format!("Bearer {token}"),
     };
-    let mut value = HeaderValue::from_str(&words).map_err(|_| AdapterError::Key {
-        channel: name.to_string(),
-        reason: "it cannot be sent in a header",
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
+    sensitive(name, &words)
 }
 
 impl Ntfy {
@@ -184,19 +179,11 @@ impl Ntfy {
         let fault = |fault| self.caller.fault(fault, answer, words);
         match (answer.status.as_u16(), code) {
             (429, 42_908) => Verdict::Busy { retry_after: Some(LONGEST), detail: detail() },
-            (401, _) | (429, 42_909) => self.refused(&detail()),
+            (401, _) | (429, 42_909) => of_credential(&self.origin, fault(Fault::Credential)),
             (403, _) | (400, 40_009 | 40_010) => fault(Fault::Target),
             (507, _) => Verdict::Retryable { retry_after: None, detail: detail() },
             _ => self.caller.refused(answer, words),
         }
-    }
-
-    fn refused(&self, words: &Detail) -> Verdict {
-        let detail = match self.origin.as_str() {
-            "" => words.clone(),
-            origin => Detail::new(&format!("the token of {origin}: {}", words.as_str())),
-        };
-        Verdict::Permanent { fault: Fault::Credential, detail }
     }
 }
 
@@ -252,7 +239,11 @@ impl Channel for Ntfy {
                 // A server without accounts refuses nobody.
                 200..=299 | 404 => Verdict::Delivered(Receipt::default()),
                 401 | 403 => {
-                    self.refused(&self.caller.detail(answer.status, answer.text_at("/error")))
+                    let words = answer.text_at("/error");
+                    of_credential(
+                        &self.origin,
+                        self.caller.fault(Fault::Credential, &answer, words),
+                    )
                 }
                 _ => self.caller.refused(&answer, answer.text_at("/error")),
             },

@@ -70,6 +70,14 @@ impl Pace {
         *slot = until.unwrap_or(now).max(*slot);
     }
 
+    /// The same for everything that the token sends.
+    pub fn hold_all(&self, wait: Duration) {
+        let now = Instant::now();
+        let until = now.checked_add(wait).and_then(|at| at.checked_add(lead(self.token)));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.token = until.max(state.token);
+    }
+
     fn take(&self, chat: &str, cap: Cap, now: Instant) -> Result<Instant, Verdict> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.chats.len() > CHATS {
@@ -137,5 +145,18 @@ mod tests {
         pace.wait("b", CHAT).await.unwrap();
         tokio::time::advance(wait).await;
         pace.wait("a", CHAT).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rest_of_everything_is_one_of_each_chat() {
+        let pace = Pace::new(WIDE);
+        pace.hold_all(Duration::from_secs(3));
+        let start = Instant::now();
+        pace.wait("a", CHAT).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 3);
+        pace.hold_all(Duration::from_secs(100));
+        for chat in ["a", "b"] {
+            assert_eq!(pace.wait(chat, CHAT).await.unwrap_err().name(), "busy");
+        }
     }
 }

@@ -30,10 +30,19 @@ pub enum FieldKind {
     Text,
     /// Text that is never shown; `<name>_file` names a file that holds it.
     Secret,
+    /// Several secrets, with commas between them.
+    Secrets,
     /// `true` or `false`.
     Switch,
     /// A whole number above 0.
     Count,
+}
+
+impl FieldKind {
+    /// Whether its value is never shown.
+    pub fn is_secret(self) -> bool {
+        matches!(self, Self::Secret | Self::Secrets)
+    }
 }
 
 /// The fields that are set for one platform.
@@ -46,8 +55,12 @@ pub struct Settings {
 impl Settings {
     /// Sets a field; an empty value sets nothing.
     pub fn set(&mut self, field: &Field, value: &str) {
-        if !value.trim().is_empty() {
-            self.values.insert(field.name, SecretString::from(value.trim()));
+        let value = match field.kind {
+            FieldKind::Secrets => listed(value).collect::<Vec<_>>().join(","),
+            _ => value.trim().to_owned(),
+        };
+        if !value.is_empty() {
+            self.values.insert(field.name, SecretString::from(value));
         }
     }
 
@@ -92,6 +105,20 @@ impl Settings {
         Ok(secret.clone())
     }
 
+    /// The values of a field that holds several secrets; at least one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::secret`].
+    pub fn secrets(
+        &self,
+        channel: &ChannelName,
+        name: &str,
+    ) -> Result<Vec<SecretString>, AdapterError> {
+        let all = self.secret(channel, name)?;
+        Ok(listed(all.expose_secret()).map(SecretString::from).collect())
+    }
+
     /// Whether a switch is on, in one of Hermes' words or ours.
     pub fn is_on(&self, name: &str) -> bool {
         let text = self.text(name).unwrap_or_default();
@@ -103,6 +130,10 @@ impl Settings {
         let count = self.text(name).and_then(|text| text.parse().ok());
         count.filter(|count| (1..=most).contains(count)).unwrap_or(most)
     }
+}
+
+fn listed(values: &str) -> impl Iterator<Item = &str> {
+    values.split(',').map(str::trim).filter(|value| !value.is_empty())
 }
 
 impl std::fmt::Debug for Settings {

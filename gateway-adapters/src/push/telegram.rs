@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    call::{Answer, Caller, post_json},
+    call::{Answer, Caller, of_credential, post_json},
     escape::mentions,
     max_length,
     pace::{Cap, Pace},
@@ -180,23 +180,13 @@ impl Telegram {
                 }
                 Verdict::Busy { retry_after, detail: self.caller.detail(answer.status, words) }
             }
-            401 | 404 => self.of_credential(fault(Fault::Credential)),
+            401 | 404 => of_credential(&self.origin, fault(Fault::Credential)),
             403 => fault(Fault::Target),
             400 if says(THREAD) => fault(Fault::Thread),
             400 if says(TARGET) => fault(Fault::Target),
             400 | 413 => fault(Fault::Payload),
             500 if says(&["immediately deleted"]) => next.accepted(None),
             _ => self.caller.refused(answer, words),
-        }
-    }
-
-    fn of_credential(&self, verdict: Verdict) -> Verdict {
-        match verdict {
-            Verdict::Permanent { fault: Fault::Credential, detail } if !self.origin.is_empty() => {
-                let detail = format!("the token of {}: {}", self.origin, detail.as_str());
-                Verdict::Permanent { fault: Fault::Credential, detail: Detail::new(&detail) }
-            }
-            other => other,
         }
     }
 }
@@ -274,7 +264,8 @@ impl Channel for Telegram {
                 let words = answer.text_at("/description");
                 match answer.status.as_u16() {
                     401 | 403 | 404 => {
-                        self.of_credential(self.caller.fault(Fault::Credential, &answer, words))
+                        let refused = self.caller.fault(Fault::Credential, &answer, words);
+                        of_credential(&self.origin, refused)
                     }
                     _ => self.caller.refused(&answer, words),
                 }

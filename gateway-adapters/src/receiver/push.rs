@@ -1,6 +1,8 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+mod discord;
 mod ntfy;
+mod slack;
 mod telegram;
 
 use std::{
@@ -20,7 +22,9 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+pub use discord::{discord, discord_webhook};
 pub use ntfy::ntfy;
+pub use slack::{slack, slack_webhook};
 pub use telegram::telegram;
 
 use super::reply::Closed;
@@ -85,7 +89,7 @@ pub struct PushMessage {
     pub text: String,
     /// Whether there was markup.
     pub rich: bool,
-    /// The idempotency value, where the platform has one.
+    /// The idempotency value, where the platform has one: a second message with it is not seen.
     pub key: String,
 }
 
@@ -222,7 +226,10 @@ async fn answer(
     let act = lock(&state.script).pop_front().unwrap_or(PushAct::Honest);
     let (honest, message) = (state.platform)(&heard);
     if !matches!(act, PushAct::Answer(_) | PushAct::Lose) {
-        lock(&state.seen).extend(message);
+        let mut seen = lock(&state.seen);
+        let is_known = |message: &PushMessage| seen.iter().any(|one| one.key == message.key);
+        let message = message.filter(|message| message.key.is_empty() || !is_known(message));
+        seen.extend(message);
     }
     // Whoever waits is told once it is seen.
     let _ = state.tell.send(heard);

@@ -23,7 +23,7 @@ fn keys(platform: &Platform, field: &Field) -> Vec<Key> {
     let name = format!("{}.{}", platform.name, field.name);
     let shape = match field.kind {
         FieldKind::Text => Shape::Text,
-        FieldKind::Secret => Shape::Secret,
+        FieldKind::Secret | FieldKind::Secrets => Shape::Secret,
         FieldKind::Switch => Shape::Switch,
         FieldKind::Count => Shape::Count,
     };
@@ -64,18 +64,19 @@ pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
         for field in platform.fields {
             let name = format!("{}.{}", platform.name, field.name);
             let value = match field.kind {
-                FieldKind::Secret => secret(reader, &name, &mut settings),
+                FieldKind::Secret | FieldKind::Secrets => secret(reader, &name, &mut settings),
                 _ if !is_set(reader, &name) => None,
                 FieldKind::Text => Some(text(reader, field, &name)),
                 FieldKind::Switch => Some(reader.switch(&name).to_string()),
                 FieldKind::Count => Some(reader.count(&name, 1..=1_000_000_i64).to_string()),
             };
             if let Some(value) = value {
+                settings.set(field, &value);
+                let value = settings.text(field.name).unwrap_or_default();
                 let is_word = value.bytes().all(|byte| byte.is_ascii_graphic());
-                if field.kind == FieldKind::Secret && !is_word {
+                if field.kind.is_secret() && !is_word {
                     reader.wrong(&name, "must be one word of visible ASCII characters");
                 }
-                settings.set(field, &value);
             }
         }
         if settings != Settings::default() {
@@ -167,6 +168,9 @@ mod tests {
         assert!(
             loaded.shown.iter().any(|one| one.key == "telegram.token" && one.value == "\"***\"")
         );
+        assert!(!format!("{loaded:?}").contains("FAKE"));
+        let loaded = of(&[("KANBAN_GATEWAY_SLACK__TOKEN", "1-FAKE, 2-FAKE,")]).unwrap();
+        assert_eq!(loaded.config.push["slack"].text("token"), Some("1-FAKE,2-FAKE"));
         assert!(!format!("{loaded:?}").contains("FAKE"));
     }
 

@@ -110,7 +110,9 @@ fn every_platform() -> String {
         text.push_str(&format!("[{}]\n", platform.name));
         for field in platform.fields {
             let value = match field.kind {
-                FieldKind::Text | FieldKind::Secret => format!("{:?}", value_of(field)),
+                FieldKind::Text | FieldKind::Secret | FieldKind::Secrets => {
+                    format!("{:?}", value_of(field))
+                }
                 FieldKind::Switch | FieldKind::Count => value_of(field).to_owned(),
             };
             text.push_str(&format!("{} = {value}\n", field.name));
@@ -123,7 +125,7 @@ fn value_of(field: &Field) -> &'static str {
     match (field.kind, field.name) {
         (FieldKind::Text, "url") => "http://127.0.0.1:9001",
         (FieldKind::Text, _) => "words",
-        (FieldKind::Secret, _) => "1:FAKE-token",
+        (FieldKind::Secret | FieldKind::Secrets, _) => "1:FAKE-token",
         (FieldKind::Switch, _) => "true",
         (FieldKind::Count, _) => "1000",
     }

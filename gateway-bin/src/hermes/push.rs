@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use super::{files::Variables, home::ProfileHome};
-use crate::platforms::{FieldKind, PLATFORMS, Settings};
+use crate::platforms::{PLATFORMS, Settings};
 
 /// The settings of the platforms that a profile has credentials for, and what could not be read.
 pub(super) fn push(
@@ -17,7 +17,7 @@ pub(super) fn push(
         for field in platform.fields.iter().filter(|field| !field.variable.is_empty()) {
             let mut found = variables.get(field.variable).map(str::to_owned);
             let file = format!("{}_FILE", field.variable);
-            if field.kind == FieldKind::Secret {
+            if field.kind.is_secret() {
                 let mut from = field.variable;
                 if let Some(path) = variables.get(&file).filter(|_| found.is_none()) {
                     from = &file;

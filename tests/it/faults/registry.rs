@@ -237,6 +237,20 @@ pub const KNOWN: &[Known] = &[
         ("w6_a_server_that_dies_in_a_turn_answers_it_once_after_all", "the server is killed in a turn", "unknown", "one answer"),
         ("d1_report_50_an_outcome_that_cannot_be_written_is_not_sent_again", "the ledger is locked when the answer comes", "delivered", "written later, not sent again"),
     ]},
+    Known { file: "tests/it/discord.rs", cites: "", entries: &[
+        ("o5_report_77_each_event_is_told_once_in_order_and_calls_nobody", "markup and a mention in a title", "delivered", "shown as they are, nobody is called"),
+        ("d5_report_74_report_112_a_limit_in_the_middle_repeats_nothing_and_loses_nothing", "429 with a fraction of a second for the second part of a message", "busy", "each part once, in order"),
+        ("d7_what_may_have_arrived_comes_once_more_and_says_so", "the answer is lost", "unknown", "once more, marked"),
+        ("d8_report_31_a_thread_that_is_gone_is_left_out_once", "404 unknown channel for a thread", "thread", "once in the channel above, which says so"),
+        ("d8_report_108_a_webhook_that_is_gone_is_left_alone_and_a_new_address_goes_on_by_itself", "401 invalid webhook token, a right address later", "credential", "asked once; told once the address is right"),
+    ]},
+    Known { file: "tests/it/slack.rs", cites: "", entries: &[
+        ("o5_report_78_channels_of_two_workspaces_are_told_once_each_in_order_and_in_their_thread", "two tokens, each refused for the other's channel; a title that looks like a mention", "delivered", "each told once, in order, in its thread"),
+        ("d1_report_2_what_was_refused_with_a_200_comes_again_until_it_is_accepted", "200 with `ok: false` twice", "retryable", "told once, unmarked"),
+        ("d7_report_2_what_slack_itself_is_in_doubt_about_comes_once_more_and_says_so", "200 with `internal_error`", "unknown", "once more, marked"),
+        ("d8_report_100_a_header_without_words_is_waited_for", "429 with a header and no body", "busy", "sent again, unmarked"),
+        ("o5_a_webhook_in_the_environment_is_enough", "a secret in an address", "delivered", "told once; the secret is in no file of ours"),
+    ]},
     Known { file: "tests/it/telegram.rs", cites: "", entries: &[
         ("o5_a_token_in_hermes_own_file_is_enough", "a title that looks like markup, a mention in the summary", "delivered", "shown as they are, nobody is called"),
         ("o4_a_live_hermes_keeps_its_rows_and_is_refused_only_what_we_were_told_to_serve", "a running Hermes serves Telegram", "-", "its rows untouched; refused at the start if our configuration names Telegram, unless alongside"),

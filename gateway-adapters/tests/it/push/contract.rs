@@ -22,7 +22,7 @@ pub struct Subject {
     pub name: &'static str,
     /// The server in its place.
     pub server: fn() -> Platform,
-    /// What is set besides `url`.
+    /// What is set besides `url`; `{url}` in a value is where the server is.
     pub settings: &'static [(&'static str, &'static str)],
     /// What must never be told.
     pub secret: &'static str,
@@ -54,9 +54,8 @@ pub fn channel(subject: &Subject, url: &str) -> Arc<dyn Channel> {
     for field in platform.fields {
         let set = subject.settings.iter().find(|(name, _)| *name == field.name);
         if let Some((_, value)) = set {
-            settings.set(field, value);
-        }
-        if field.name == "url" {
+            settings.set(field, &value.replace("{url}", url));
+        } else if field.name == "url" {
             settings.set(field, url);
         }
     }
@@ -172,6 +171,8 @@ pub async fn what_is_refused_as_markup_is_plain_the_next_time(subject: &Subject)
     let bench = bench(subject).await;
     let mut parcel = parcel(subject, &*bench.channel, vec![Span::quoted("x"), Span::ours(" y")]);
     bench.channel.send(&parcel).await;
+    // A refused one left no key behind.
+    parcel.key = "kgw-2".to_owned();
     parcel.plain = true;
     bench.channel.send(&parcel).await;
     let seen = bench.server.seen();

@@ -1,0 +1,343 @@
+//! Slack: `chat.postMessage` with the token of a bot, as text without markup; one token for each workspace.
+
+mod errors;
+mod webhook;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use ::http::{HeaderValue, Request, Uri, header};
+use async_trait::async_trait;
+use bytes::Bytes;
+use kanban_notify::{
+    history::SessionView,
+    ids::ChannelName,
+    message::{Destination, Message, Parcel, Span},
+    ports::{Channel, LookError},
+    verdict::{Detail, Fault, Receipt, Verdict},
+};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use super::{
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    call::{Answer, Caller, of_credential, post_json, sensitive},
+    escape, max_length,
+    pace::{Cap, Pace},
+    pin::{Next, Part, next, pin},
+    split::{Format, Unit, split},
+};
+use crate::{
+    AdapterError,
+    http::{
+        HttpClient,
+        base::{base, route},
+    },
+};
+
+use errors::{DOUBTFUL, LATER, fault_of};
+pub use webhook::PLATFORM as WEBHOOK;
+
+/// The entry in the list.
+pub const PLATFORM: Platform = Platform {
+    name: "slack",
+    fields: &[
+        Field {
+            name: "token",
+            kind: FieldKind::Secrets,
+            variable: "SLACK_BOT_TOKEN",
+            default: "",
+            about: "The bot's token; for several workspaces one each, with commas between them.",
+        },
+        Field {
+            name: "url",
+            kind: FieldKind::Text,
+            variable: "",
+            default: DEFAULT_URL,
+            about: "Where the Web API is.",
+        },
+        max_length(DEFAULT_LENGTH),
+    ],
+    wanted_by: &["token"],
+    deduplicates: false,
+    guarantee: AT_LEAST_ONCE,
+    make,
+};
+
+const DEFAULT_URL: &str = "https://slack.com/api";
+/// What is advised; far longer texts are cut without a word. The unit is not documented: this one is never
+/// the smaller count.
+const LIMIT: usize = 4_000;
+const DEFAULT_LENGTH: &str = "4000";
+const PARTS: usize = 10;
+/// Several hundred messages a minute in a workspace.
+const WORKSPACE: Cap = Cap::new(20, Duration::from_millis(200));
+/// One message a second in a channel; short bursts are tolerated.
+const CHAT: Cap = Cap::new(3, Duration::from_secs(1));
+/// Channels whose workspace is remembered; it can be found again.
+const HOMES: usize = 1_024;
+
+/// The bots of all workspaces.
+///
+/// | answer | verdict |
+/// |---|---|
+/// | 200 with `ok: true` | delivered |
+/// | 429, `ratelimited`, a workspace that is moved or closed for now | busy |
+/// | `fatal_error`, `internal_error` | unknown: it may have been posted |
+/// | an error that [`fault_of`] knows | permanent |
+/// | any other error | retryable |
+///
+/// A refusal of the channel or of the token says only that it is not this workspace's as long as others
+/// are left: it had no effect, and the next one is asked.
+struct Slack {
+    name: ChannelName,
+    origin: String,
+    post: Uri,
+    test: Uri,
+    format: Format,
+    caller: Caller,
+    workspaces: Vec<Workspace>,
+    homes: Mutex<HashMap<String, usize>>,
+}
+
+struct Workspace {
+    authorization: HeaderValue,
+    pace: Pace,
+    /// The scope that the last message was refused for; empty for none.
+    needed: Mutex<String>,
+}
+
+fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
+    let name = PLATFORM.channel();
+    let tokens = settings.secrets(&name, "token")?;
+    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let workspace = |token: &str| {
+        Ok(Workspace {
+            authorization: sensitive(&name, &format!("Bearer {token}"))?,
+            pace: Pace::new(WORKSPACE),
+            needed: Mutex::default(),
+        })
+    };
+    let workspaces = tokens.iter().map(|token| workspace(token.expose_secret()));
+    Ok(Arc::new(Slack {
+        post: route(name.as_str(), &base, "/chat.postMessage")?,
+        test: route(name.as_str(), &base, "/auth.test")?,
+        format: format(settings),
+        workspaces: workspaces.collect::<Result<_, AdapterError>>()?,
+        homes: Mutex::default(),
+        caller: Caller::new(client, tokens),
+        origin: settings.origin().to_owned(),
+        name,
+    }))
+}
+
+fn format(settings: &Settings) -> Format {
+    Format {
+        unit: Unit::Utf16,
+        part: settings.count(MAX_LENGTH, LIMIT),
+        parts: PARTS,
+        ours: escape::slack,
+        quoted: escape::slack,
+    }
+}
+
+fn encode(message: &Message, format: &Format) -> String {
+    let parts = split(&message.spans, format);
+    let text = |spans: &Vec<Span>| spans.iter().map(|span| escape::slack(span.text())).collect();
+    pin(parts.iter().map(|spans| Part { text: text(spans), rich: None }).collect())
+}
+
+/// What both ways to post have in common.
+fn body(thread: &str, next: &Next) -> Result<Value, Verdict> {
+    let mut body = json!({
+        "text": format!("{}{}", next.before, next.part.text),
+        // Stars and underscores of a title are no markup; names in it call nobody.
+        "mrkdwn": false,
+        "link_names": false,
+        "unfurl_links": false,
+        "unfurl_media": false,
+    });
+    if !thread.is_empty() {
+        let is_time = thread.split_once('.').is_some_and(|(seconds, rest)| {
+            [seconds, rest]
+                .iter()
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        if !is_time {
+            let detail = Detail::new("the thread is no timestamp of a message");
+            return Err(Verdict::Permanent { fault: Fault::Thread, detail });
+        }
+        set(&mut body, "thread_ts", thread);
+    }
+    Ok(body)
+}
+
+fn set(body: &mut Value, key: &str, value: &str) {
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert(key.to_owned(), value.into());
+    }
+}
+
+impl Slack {
+    /// The workspaces in the order in which they are asked: the channel's own first, if it is known.
+    fn order(&self, chat: &str) -> Vec<usize> {
+        let homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        let home = homes.get(chat).copied();
+        let all = 0..self.workspaces.len();
+        home.into_iter().chain(all.filter(|number| Some(*number) != home)).collect()
+    }
+
+    fn found(&self, chat: &str, number: usize) {
+        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if homes.len() >= HOMES {
+            homes.clear();
+        }
+        homes.insert(chat.to_owned(), number);
+    }
+
+    fn request(&self, workspace: &Workspace, uri: &Uri, body: &Value) -> Request<Bytes> {
+        let mut request = post_json(uri.clone(), body);
+        request.headers_mut().insert(header::AUTHORIZATION, workspace.authorization.clone());
+        request
+    }
+
+    fn judge(&self, chat: &str, number: usize, next: &Next, answer: &Answer) -> Verdict {
+        let is_ok = answer.json.pointer("/ok").and_then(Value::as_bool);
+        if answer.status.is_success() && is_ok == Some(true) {
+            let time = answer.text_at("/ts");
+            return next.accepted((!time.is_empty()).then(|| time.to_owned()));
+        }
+        let error = answer.text_at("/error");
+        let detail = || self.caller.detail(answer.status, error);
+        let workspace = self.workspaces.get(number);
+        if answer.status.as_u16() == 429 || LATER.contains(&error) {
+            if let (Some(workspace), Some(wait)) = (workspace, answer.retry_after) {
+                workspace.pace.hold(chat, wait, CHAT);
+            }
+            return Verdict::Busy { retry_after: answer.retry_after, detail: detail() };
+        }
+        if DOUBTFUL.contains(&error) {
+            return Verdict::Unknown { detail: detail() };
+        }
+        match fault_of(error) {
+            Some(Fault::Credential) => {
+                let needed = answer.text_at("/needed");
+                if let Some(workspace) = workspace {
+                    needed.clone_into(
+                        &mut workspace.needed.lock().unwrap_or_else(PoisonError::into_inner),
+                    );
+                }
+                self.refused(number, answer, error, needed)
+            }
+            Some(fault) => self.caller.fault(fault, answer, error),
+            None if answer.status.is_success() && is_ok == Some(false) => {
+                Verdict::Retryable { retry_after: answer.retry_after, detail: detail() }
+            }
+            None => of_credential(&self.origin, self.caller.refused(answer, error)),
+        }
+    }
+
+    /// A refused token: which one, where there are several, and what it lacks.
+    fn refused(&self, number: usize, answer: &Answer, error: &str, needed: &str) -> Verdict {
+        let mut words = error.to_owned();
+        if !needed.is_empty() {
+            words.push_str(&format!(", needed: {needed}"));
+        }
+        if self.workspaces.len() > 1 {
+            let one = number.saturating_add(1);
+            words.push_str(&format!(" (token {one} of {})", self.workspaces.len()));
+        }
+        of_credential(&self.origin, self.caller.fault(Fault::Credential, answer, &words))
+    }
+
+    /// Tests one token. The test asks for no scope, so what a message lacked is looked for in its answer.
+    async fn tested(&self, number: usize, workspace: &Workspace) -> Result<(), Verdict> {
+        let answer = self.caller.call(self.request(workspace, &self.test, &json!({}))).await?;
+        let error = answer.text_at("/error");
+        if answer.json.pointer("/ok") != Some(&Value::Bool(true)) {
+            return Err(match fault_of(error) {
+                Some(Fault::Credential) => self.refused(number, &answer, error, ""),
+                _ => of_credential(&self.origin, self.caller.refused(&answer, error)),
+            });
+        }
+        let needed = workspace.needed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let scopes = answer.header("x-oauth-scopes");
+        let lacks = !scopes.split(',').any(|scope| scope.trim() == needed);
+        if !needed.is_empty() && !scopes.is_empty() && lacks {
+            return Err(self.refused(number, &answer, "missing_scope", &needed));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Channel for Slack {
+    fn encode(&self, _: &Destination, message: &Message) -> String {
+        encode(message, &self.format)
+    }
+
+    #[tracing::instrument(name = "slack.send", skip_all, fields(channel = %self.name))]
+    async fn send(&self, parcel: &Parcel) -> Verdict {
+        let Destination::Chat { chat, thread, .. } = &parcel.destination else {
+            let detail = Detail::new("a session is no channel");
+            return Verdict::Permanent { fault: Fault::Target, detail };
+        };
+        let prepared = next(parcel).and_then(|next| Ok((body(thread, &next)?, next)));
+        let (mut body, next) = match prepared {
+            Ok(prepared) => prepared,
+            Err(verdict) => return verdict,
+        };
+        set(&mut body, "channel", chat);
+        set(&mut body, "parse", "none");
+        let mut refused = None;
+        for number in self.order(chat) {
+            let Some(workspace) = self.workspaces.get(number) else { continue };
+            if let Err(busy) = workspace.pace.wait(chat, CHAT).await {
+                return busy;
+            }
+            let request = self.request(workspace, &self.post, &body);
+            let verdict = match self.caller.call(request).await {
+                Ok(answer) => self.judge(chat, number, &next, &answer),
+                Err(verdict) => return verdict,
+            };
+            match &verdict {
+                Verdict::Permanent { fault: Fault::Target | Fault::Credential, .. } => {
+                    refused = worse(refused, verdict);
+                }
+                Verdict::Delivered(_) | Verdict::Part { .. } => {
+                    self.found(chat, number);
+                    return verdict;
+                }
+                _ => return verdict,
+            }
+        }
+        let detail = || Detail::new("there is no workspace");
+        refused.unwrap_or_else(|| Verdict::Permanent { fault: Fault::Target, detail: detail() })
+    }
+
+    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
+        Err(LookError::Unsupported)
+    }
+
+    async fn probe(&self) -> Verdict {
+        for (number, workspace) in self.workspaces.iter().enumerate() {
+            if let Err(verdict) = self.tested(number, workspace).await {
+                return verdict;
+            }
+        }
+        Verdict::Delivered(Receipt::default())
+    }
+}
+
+/// Of two refusals the one that counts: a refused token may be the one whose channel it is.
+fn worse(first: Option<Verdict>, second: Verdict) -> Option<Verdict> {
+    let is_credential =
+        |verdict: &Verdict| matches!(verdict, Verdict::Permanent { fault: Fault::Credential, .. });
+    match first {
+        Some(first) if is_credential(&first) || !is_credential(&second) => Some(first),
+        _ => Some(second),
+    }
+}

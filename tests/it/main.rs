@@ -3,6 +3,7 @@
 
 mod behaviours;
 mod boards;
+mod counterparts;
 mod endings;
 mod faults;
 mod gathering;
@@ -11,6 +12,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod signed_webhook;
 mod support;
 mod telegram;
 mod unknown;

@@ -10,6 +10,8 @@ mod ntfy;
 pub mod pace;
 pub mod pin;
 mod settings;
+#[cfg(feature = "signed_webhook")]
+mod signed_webhook;
 pub mod split;
 #[cfg(feature = "telegram")]
 mod telegram;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 
 use kanban_notify::{ids::ChannelName, ports::Channel};
 
-pub use settings::{Field, FieldKind, MAX_LENGTH, Settings, max_length};
+pub use settings::{DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Settings, max_length};
 
 use crate::{AdapterError, http::HttpClient};
 
@@ -52,12 +54,19 @@ impl Platform {
     pub fn is_wanted(&self, settings: &Settings) -> bool {
         self.wanted_by.iter().any(|field| settings.text(field).is_some())
     }
+
+    /// Whether the receivers of these settings drop a second message with the same key (law D7).
+    pub fn deduplicates(&self, settings: &Settings) -> bool {
+        self.deduplicates || settings.is_on(DEDUPLICATES)
+    }
 }
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "signed_webhook")]
+    signed_webhook::PLATFORM,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
 ];

@@ -1,6 +1,8 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
 mod ntfy;
+#[cfg(feature = "signed_webhook")]
+mod signed_webhook;
 mod telegram;
 
 use std::{
@@ -21,6 +23,8 @@ use tokio::{
 };
 
 pub use ntfy::ntfy;
+#[cfg(feature = "signed_webhook")]
+pub use signed_webhook::signed_webhook;
 pub use telegram::telegram;
 
 use super::reply::Closed;

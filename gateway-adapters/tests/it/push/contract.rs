@@ -22,7 +22,7 @@ pub struct Subject {
     pub name: &'static str,
     /// The server in its place.
     pub server: fn() -> Platform,
-    /// What is set besides `url`.
+    /// What is set besides `url`; in a value, `{url}` is the server's address.
     pub settings: &'static [(&'static str, &'static str)],
     /// What must never be told.
     pub secret: &'static str,
@@ -54,7 +54,7 @@ pub fn channel(subject: &Subject, url: &str) -> Arc<dyn Channel> {
     for field in platform.fields {
         let set = subject.settings.iter().find(|(name, _)| *name == field.name);
         if let Some((_, value)) = set {
-            settings.set(field, value);
+            settings.set(field, &value.replace("{url}", url));
         }
         if field.name == "url" {
             settings.set(field, url);

@@ -298,6 +298,15 @@ fn tls() -> Result<ClientConfig, rustls::Error> {
     Ok(roots.with_no_client_auth())
 }
 
+/// Whether the system has root certificates.
+#[cfg(feature = "email")]
+pub(crate) fn has_native_roots() -> bool {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions();
+    builder.is_ok_and(|builder| builder.with_native_roots().is_ok())
+}
+
 /// A connection is noted right before a request is handed to it: without one, nothing was written.
 fn was_connected(connection: &CaptureConnection) -> bool {
     connection.connection_metadata().is_some()

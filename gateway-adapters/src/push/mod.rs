@@ -4,6 +4,8 @@
 //! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
 
 pub mod call;
+#[cfg(feature = "email")]
+mod email;
 pub mod escape;
 #[cfg(feature = "ntfy")]
 mod ntfy;
@@ -63,6 +65,8 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "email")]
+    email::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
     #[cfg(feature = "signed_webhook")]

@@ -1,5 +1,7 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+#[cfg(feature = "email")]
+mod email;
 mod ntfy;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -22,6 +24,8 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+#[cfg(feature = "email")]
+pub use email::{Letter, MailAct, MailServer};
 pub use ntfy::ntfy;
 #[cfg(feature = "signed_webhook")]
 pub use signed_webhook::signed_webhook;

@@ -59,11 +59,11 @@ pub fn prepare_counterparts(target: &Path) -> Result<PathBuf> {
         folder: target.join("counterparts-venv"),
         name: "standardwebhooks",
         version: "1.1.0",
-        needs: "svix.webhooks",
+        needs: "aiosmtpd.controller, svix.webhooks",
     };
     let lock = fs::File::create(target.join("counterparts-venv.lock"))?;
     lock.lock().context("waiting for another run that makes the environment")?;
-    venv.provide(|| venv.install(&["svix==2.9.1"]))?;
+    venv.provide(|| venv.install(&["aiosmtpd==1.4.6", "svix==2.9.1"]))?;
     Ok(venv.folder)
 }
 

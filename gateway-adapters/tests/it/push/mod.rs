@@ -3,6 +3,8 @@
 #[cfg(any(feature = "ntfy", feature = "signed_webhook", feature = "telegram"))]
 mod contract;
 mod documented;
+#[cfg(feature = "email")]
+mod email;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 #[cfg(feature = "signed_webhook")]

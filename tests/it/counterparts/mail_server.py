@@ -7,11 +7,13 @@ import json
 import logging
 import ssl
 import sys
+import warnings
 
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
 CERTIFICATE, KEY, USER, PASSWORD, SECURITY = sys.argv[1:]
 logging.disable()
+warnings.simplefilter("ignore")
 later = {"later@example.org"}
 
 

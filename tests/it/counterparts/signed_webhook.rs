@@ -46,7 +46,8 @@ async fn both_libraries_find_each_message_signed_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_receiver_with_another_secret_refuses_and_the_message_waits_for_the_operator() {
+async fn report_128_a_receiver_with_another_secret_refuses_and_the_message_waits_for_the_operator()
+{
     let Some(python) = python() else { return };
     let mut world = World::new().await;
     let script = include_str!("webhook_receiver.py");

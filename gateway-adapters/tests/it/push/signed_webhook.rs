@@ -209,6 +209,48 @@ async fn report_97_what_is_allowed_passes_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn report_101_report_130_a_wait_that_is_told_is_kept_and_the_id_stays() {
+    for (told, wanted) in [("2", Some(2)), ("abc", None), ("-1", None), ("1000000000", Some(3_600))]
+    {
+        let Bench { server, channel } = bench(&SUBJECT).await;
+        let busy = PushAnswer::new(409, "in progress").with("retry-after", told);
+        server.play([PushAct::Answer(busy)]);
+        let met = channel.send(&addressed(&*channel, "team")).await;
+        assert_eq!(met.name(), "busy");
+        assert_eq!(hint(&met), wanted.map(Duration::from_secs), "{told}");
+    }
+    let Bench { server, channel } = bench(&SUBJECT).await;
+    let busy = PushAnswer::new(409, "in progress").with("retry-after", "0.1");
+    server.play([PushAct::Answer(busy)]);
+    let parcel = addressed(&*channel, "team");
+    for verdict in ["busy", "delivered"] {
+        assert_eq!(channel.send(&parcel).await.name(), verdict);
+    }
+    let heard = server.requests();
+    assert_eq!(heard[0].header("webhook-id"), heard[1].header("webhook-id"));
+}
+
+#[tokio::test]
+async fn report_128_report_138_every_status_is_looked_at_and_a_refusal_is_final() {
+    for (status, verdict) in [
+        (201, "delivered"),
+        (202, "delivered"),
+        (204, "delivered"),
+        (302, "retryable"),
+        (404, "retryable"),
+        (403, "target"),
+    ] {
+        let Bench { server, channel } = bench(&SUBJECT).await;
+        let words = if status == 204 { "" } else { "as the receiver says" };
+        server.play([PushAct::Answer(PushAnswer::new(status, words))]);
+        let met = channel.send(&addressed(&*channel, "team")).await;
+        assert_eq!(met.name(), verdict, "{status}");
+        assert!(verdict == "delivered" || met.detail().ends_with(words), "{met:?}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed() {
     let Bench { server, channel } = bench(&SUBJECT).await;
     let to = format!("{}/other", server.url());
@@ -280,7 +322,8 @@ fn report_109_what_cannot_be_used_is_told_without_a_secret() {
 }
 
 #[tokio::test]
-async fn report_129_a_receiver_that_is_gone_or_rests_is_no_reason_for_the_channel_to_rest() {
+async fn report_108_report_129_a_receiver_that_is_gone_or_rests_is_no_reason_for_the_channel_to_rest()
+ {
     let Bench { server, channel } = bench(&SUBJECT).await;
     server.play([
         PushAct::Lose,

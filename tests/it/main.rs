@@ -3,6 +3,7 @@
 
 mod behaviours;
 mod boards;
+mod counterparts;
 mod discord;
 mod endings;
 mod faults;
@@ -12,6 +13,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod signed_webhook;
 mod slack;
 mod support;
 mod telegram;

@@ -14,7 +14,7 @@ pub struct FeatureSet {
 ///
 /// A build of the whole workspace gives every member the features that any other member asked
 /// for, so only a build of the member alone shows that a set is complete.
-pub const ALONE: [FeatureSet; 15] = [
+pub const ALONE: [FeatureSet; 17] = [
     set("kanban-notify", "", true),
     set("kanban-notify", "mock", false),
     set("kanban-store", "board", true),
@@ -26,7 +26,9 @@ pub const ALONE: [FeatureSet; 15] = [
     set("gateway-adapters", "console", false),
     set("gateway-adapters", "push", false),
     set("gateway-adapters", "discord", false),
+    set("gateway-adapters", "email", false),
     set("gateway-adapters", "ntfy", false),
+    set("gateway-adapters", "signed_webhook", false),
     set("gateway-adapters", "slack", false),
     set("gateway-adapters", "telegram", false),
     set("gateway-adapters", "test-support", false),

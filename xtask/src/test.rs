@@ -42,6 +42,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         Ok(venv) => Some(wanted(hermes::prepare_releases(&workspace.target, venv))?),
         Err(_) => None,
     };
+    let counterparts = wanted(hermes::prepare_counterparts(&workspace.target))?;
     let mut command = cmd::cargo(workspace, "test --workspace --all-features --no-fail-fast --");
     command.args(&options.filter);
     let mut missing = Vec::new();
@@ -51,6 +52,8 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         let theirs = ("EARLIER RELEASES OF HERMES", hermes::RELEASES.map(tests_of).to_vec());
         provide(&mut command, hermes::RELEASES_VARIABLE, releases, theirs, &mut missing);
     }
+    let receivers = ("RECEIVERS FOR PUSH PLATFORMS", vec!["counterparts::".to_owned()]);
+    provide(&mut command, hermes::COUNTERPARTS_VARIABLE, &counterparts, receivers, &mut missing);
     missing.iter().for_each(|text| banner(text));
     let (totals, passed) = stream(&mut command)?;
     missing.iter().for_each(|text| banner(text));

@@ -202,7 +202,9 @@ impl ApiServer {
                 refusal(heard.status, heard.retry_after, heard.detail(&self.redactor))
                     .map_or_else(|| Verdict::Delivered(Receipt::default()), |no| self.judged(no))
             }
-            Err(NoAnswer::NotSent(detail)) => Verdict::Unreachable { detail },
+            Err(NoAnswer::NotSent(detail) | NoAnswer::NotAllowed(detail)) => {
+                Verdict::Unreachable { detail }
+            }
             // A probe has no effect that could be in doubt.
             Err(NoAnswer::MaybeSent(detail)) => Verdict::Retryable { retry_after: None, detail },
         }
@@ -252,7 +254,9 @@ impl Channel for ApiServer {
         let request = self.request(Method::GET, uri, Bytes::new());
         match self.client.open(request, limits).await {
             Ok(reply) => self.look_at(reply, reference.as_deref()).await,
-            Err(NoAnswer::NotSent(detail)) => Err(LookError::Unreachable(detail)),
+            Err(NoAnswer::NotSent(detail) | NoAnswer::NotAllowed(detail)) => {
+                Err(LookError::Unreachable(detail))
+            }
             Err(NoAnswer::MaybeSent(detail)) => Err(LookError::Failed(detail)),
         }
     }

@@ -3,6 +3,7 @@
 //! It says whether a request without an answer may have left (law D7). hyper-util moves a request
 //! to a fresh connection only when the pooled one was closed before the request was taken from its
 //! queue, so such a move never repeats a byte. No proxy is used, for any address.
+//! [`HttpClient::guarded`] makes one that dials only what its guard lets pass.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -22,7 +23,11 @@ use kanban_notify::verdict::Detail;
 use rustls::ClientConfig;
 use tokio::time::{Instant, timeout_at};
 
-use super::{redact::Redactor, verdict::NoAnswer};
+use super::{
+    guard::{Blocked, Guard, Resolver},
+    redact::Redactor,
+    verdict::NoAnswer,
+};
 use crate::AdapterError;
 
 /// How the client connects; the limits of one exchange are [`Limits`].
@@ -58,15 +63,18 @@ pub struct Limits {
 /// The client. Clones share their connections.
 #[derive(Clone)]
 pub struct HttpClient {
-    inner: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    connect_timeout: Duration,
+    inner: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    config: HttpClientConfig,
+    tls: ClientConfig,
+    guard: Option<Arc<Guard>>,
     printable: Arc<Redactor>,
 }
 
 impl std::fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpClient")
-            .field("connect_timeout", &self.connect_timeout)
+            .field("config", &self.config)
+            .field("guard", &self.guard)
             .finish_non_exhaustive()
     }
 }
@@ -79,11 +87,21 @@ impl HttpClient {
     /// [`AdapterError::Tls`] when rustls refuses the protocol versions of its own provider.
     pub fn new(config: &HttpClientConfig) -> Result<Self, AdapterError> {
         let tls = tls().map_err(|error| AdapterError::Tls { source: error.into() })?;
-        let mut tcp = HttpConnector::new();
+        Ok(Self::build(config.clone(), tls, None))
+    }
+
+    /// Another client like this one, with connections of its own, that dials only what `guard` lets pass.
+    #[must_use]
+    pub fn guarded(&self, guard: Guard) -> Self {
+        Self::build(self.config.clone(), self.tls.clone(), Some(Arc::new(guard)))
+    }
+
+    fn build(config: HttpClientConfig, tls: ClientConfig, guard: Option<Arc<Guard>>) -> Self {
+        let mut tcp = HttpConnector::new_with_resolver(Resolver::new(guard.clone()));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
+            .with_tls_config(tls.clone())
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -92,11 +110,7 @@ impl HttpClient {
             .pool_idle_timeout(config.idle_timeout)
             .pool_max_idle_per_host(config.idle_per_host)
             .build(connector);
-        Ok(Self {
-            inner,
-            connect_timeout: config.connect_timeout,
-            printable: Arc::new(Redactor::default()),
-        })
+        Self { inner, config, tls, guard, printable: Arc::new(Redactor::default()) }
     }
 
     /// Sends a request once and answers when the head of the response is there.
@@ -106,18 +120,23 @@ impl HttpClient {
     /// # Errors
     ///
     /// [`NoAnswer::NotSent`] when certainly no byte of the request left: refused, no route, DNS, TLS
-    /// handshake, connecting took too long. Otherwise [`NoAnswer::MaybeSent`].
+    /// handshake, connecting took too long; [`NoAnswer::NotAllowed`] when the guard let nothing pass.
+    /// Otherwise [`NoAnswer::MaybeSent`].
     pub async fn open(&self, request: Request<Bytes>, limits: Limits) -> Result<Reply, NoAnswer> {
         let start = Instant::now();
         let deadline = later(start, limits.total);
         let (mut head, body) = request.into_parts();
+        if let Some(guard) = &self.guard {
+            let checked = guard.check(head.uri.host().unwrap_or_default());
+            checked.map_err(|blocked| NoAnswer::NotAllowed(Detail::new(&blocked.to_string())))?;
+        }
         head.headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
         head.headers.remove(header::ORIGIN);
         let mut request = Request::from_parts(head, Full::new(body));
         let connection = capture_connection(&mut request);
         let mut response = pin!(self.inner.request(request));
 
-        let connecting = later(start, self.connect_timeout).min(deadline);
+        let connecting = later(start, self.config.connect_timeout).min(deadline);
         let answered = match timeout_at(connecting, &mut response).await {
             Ok(answered) => Ok(answered),
             Err(_) if !was_connected(&connection) => {
@@ -140,7 +159,10 @@ impl HttpClient {
                 })
             }
             Ok(Err(error)) if !was_connected(&connection) || never_taken(&error) => {
-                Err(NoAnswer::NotSent(self.printable.chain(&error)))
+                Err(match blocked(&error) {
+                    Some(blocked) => NoAnswer::NotAllowed(Detail::new(&blocked.to_string())),
+                    None => NoAnswer::NotSent(self.printable.chain(&error)),
+                })
             }
             Ok(Err(error)) => Err(NoAnswer::MaybeSent(self.printable.chain(&error))),
             Err(_) => Err(NoAnswer::MaybeSent(Detail::new(
@@ -276,6 +298,15 @@ fn tls() -> Result<ClientConfig, rustls::Error> {
     Ok(roots.with_no_client_auth())
 }
 
+/// Whether the system has root certificates.
+#[cfg(feature = "email")]
+pub(crate) fn has_native_roots() -> bool {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions();
+    builder.is_ok_and(|builder| builder.with_native_roots().is_ok())
+}
+
 /// A connection is noted right before a request is handed to it: without one, nothing was written.
 fn was_connected(connection: &CaptureConnection) -> bool {
     connection.connection_metadata().is_some()
@@ -287,6 +318,21 @@ fn never_taken(error: &Error) -> bool {
     let cause = std::error::Error::source(error);
     let cause = cause.and_then(|source| source.downcast_ref::<hyper::Error>());
     error.is_connect() || cause.is_some_and(hyper::Error::is_canceled)
+}
+
+/// The guard's refusal, if that is why there is no connection.
+fn blocked<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Blocked> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        // An error of input and output hides what it was made of.
+        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let found = inner.and_then(|inner| inner.downcast_ref()).or_else(|| cause.downcast_ref());
+        if found.is_some() {
+            return found;
+        }
+        next = cause.source();
+    }
+    None
 }
 
 fn later(start: Instant, span: Duration) -> Instant {

@@ -10,6 +10,8 @@ use kanban_notify::verdict::{Detail, Fault, Verdict};
 pub enum NoAnswer {
     /// Certainly no byte of the request left: refused, no route, DNS, TLS handshake, connect time-out.
     NotSent(Detail),
+    /// Nothing was sent: the address is one that must not be dialled.
+    NotAllowed(Detail),
     /// Bytes may have left: reset, cut, time-out after connecting.
     MaybeSent(Detail),
 }
@@ -18,7 +20,7 @@ impl NoAnswer {
     /// The text for people.
     pub fn detail(&self) -> &Detail {
         match self {
-            Self::NotSent(detail) | Self::MaybeSent(detail) => detail,
+            Self::NotSent(detail) | Self::NotAllowed(detail) | Self::MaybeSent(detail) => detail,
         }
     }
 }
@@ -27,6 +29,7 @@ impl From<NoAnswer> for Verdict {
     fn from(no_answer: NoAnswer) -> Self {
         match no_answer {
             NoAnswer::NotSent(detail) => Self::Unreachable { detail },
+            NoAnswer::NotAllowed(detail) => Self::Permanent { fault: Fault::Target, detail },
             NoAnswer::MaybeSent(detail) => Self::Unknown { detail },
         }
     }

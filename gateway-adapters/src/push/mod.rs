@@ -6,12 +6,16 @@
 pub mod call;
 #[cfg(feature = "discord")]
 mod discord;
+#[cfg(feature = "email")]
+mod email;
 pub mod escape;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 pub mod pace;
 pub mod pin;
 mod settings;
+#[cfg(feature = "signed_webhook")]
+mod signed_webhook;
 #[cfg(feature = "slack")]
 mod slack;
 pub mod split;
@@ -22,7 +26,7 @@ use std::sync::Arc;
 
 use kanban_notify::{ids::ChannelName, ports::Channel};
 
-pub use settings::{Field, FieldKind, MAX_LENGTH, Settings, max_length};
+pub use settings::{DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Settings, max_length};
 
 use crate::{AdapterError, http::HttpClient};
 
@@ -56,6 +60,11 @@ impl Platform {
     pub fn is_wanted(&self, settings: &Settings) -> bool {
         self.wanted_by.iter().any(|field| settings.text(field).is_some())
     }
+
+    /// Whether the receivers of these settings drop a second message with the same key (law D7).
+    pub fn deduplicates(&self, settings: &Settings) -> bool {
+        self.deduplicates || settings.is_on(DEDUPLICATES)
+    }
 }
 
 /// Every platform that this build has, by name.
@@ -64,8 +73,12 @@ pub const PLATFORMS: &[Platform] = &[
     discord::PLATFORM,
     #[cfg(feature = "discord")]
     discord::WEBHOOK,
+    #[cfg(feature = "email")]
+    email::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "signed_webhook")]
+    signed_webhook::PLATFORM,
     #[cfg(feature = "slack")]
     slack::PLATFORM,
     #[cfg(feature = "slack")]

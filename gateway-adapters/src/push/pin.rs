@@ -22,12 +22,19 @@ pub struct Part {
 #[derive(Serialize, Deserialize)]
 struct Pinned {
     parts: Vec<Part>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    data: Value,
 }
 
 /// The bytes of a message.
 pub fn pin(parts: Vec<Part>) -> String {
+    pin_with(parts, Value::Null)
+}
+
+/// The bytes of a message to which more belongs than its text; each part has it, also as plain text.
+pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
     // Texts and JSON values always have a JSON form.
-    serde_json::to_string(&Pinned { parts }).unwrap_or_default()
+    serde_json::to_string(&Pinned { parts, data }).unwrap_or_default()
 }
 
 /// A part that is to be sent.
@@ -37,11 +44,20 @@ pub struct Next {
     pub part: Part,
     /// What stands before it: a mark, or nothing.
     pub before: &'static str,
+    /// What else belongs to the message; null for nothing.
+    pub data: Value,
+    /// How many parts the message has.
+    pub parts: usize,
     number: u32,
     more: bool,
 }
 
 impl Next {
+    /// Which part it is, from 0.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// The verdict once the receiver has accepted it.
     pub fn accepted(&self, remote_id: Option<String>) -> Verdict {
         let receipt = Receipt { remote_id, ..Receipt::default() };
@@ -64,14 +80,15 @@ pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
     let pinned: Pinned = serde_json::from_str(&parcel.body)
         .map_err(|_| refused("the pinned body is no message of this platform"))?;
     let number = usize::try_from(parcel.part).unwrap_or(usize::MAX);
-    let more = number.saturating_add(1) < pinned.parts.len();
+    let parts = pinned.parts.len();
+    let more = number.saturating_add(1) < parts;
     let part = pinned.parts.into_iter().nth(number);
     let mut part = part.ok_or_else(|| refused("the pinned body has no such part"))?;
     if parcel.plain {
         part.rich = None;
     }
     let before = if parcel.repeat { REPEAT } else { "" };
-    Ok(Next { part, before, number: parcel.part, more })
+    Ok(Next { part, before, data: pinned.data, parts, number: parcel.part, more })
 }
 
 #[cfg(test)]

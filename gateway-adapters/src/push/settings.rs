@@ -153,6 +153,9 @@ impl PartialEq for Settings {
 
 impl Eq for Settings {}
 
+/// The name of the switch for platforms where only the operator knows whether receivers remember keys.
+pub const DEDUPLICATES: &str = "deduplicates";
+
 /// The name of the field that bounds the length of a part.
 pub const MAX_LENGTH: &str = "max_length";
 

@@ -1,7 +1,11 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
 mod discord;
+#[cfg(feature = "email")]
+mod email;
 mod ntfy;
+#[cfg(feature = "signed_webhook")]
+mod signed_webhook;
 mod slack;
 mod telegram;
 
@@ -23,7 +27,11 @@ use tokio::{
 };
 
 pub use discord::{discord, discord_webhook};
+#[cfg(feature = "email")]
+pub use email::{Letter, MailAct, MailServer};
 pub use ntfy::ntfy;
+#[cfg(feature = "signed_webhook")]
+pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
 pub use telegram::telegram;
 

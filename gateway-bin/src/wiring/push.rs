@@ -66,7 +66,8 @@ impl PushMaker {
                     }
                 },
             };
-            let ability = Ability { deduplicates: platform.deduplicates, readable: false };
+            let deduplicates = platform.deduplicates(&settings);
+            let ability = Ability { deduplicates, readable: false };
             made.extend(channel.clone().map(|channel| (platform, ability, channel)));
             kept.insert(platform.name, Kept { settings, channel });
         }

@@ -155,7 +155,9 @@ impl Channel for PushChannel {
         let limits = Limits { total: Duration::from_secs(600), body: 65_536 };
         let response = match self.client.fetch(request, limits, 65_536).await {
             Ok(response) => response,
-            Err(NoAnswer::NotSent(detail)) => return Verdict::Unreachable { detail },
+            Err(NoAnswer::NotSent(detail) | NoAnswer::NotAllowed(detail)) => {
+                return Verdict::Unreachable { detail };
+            }
             Err(NoAnswer::MaybeSent(detail)) => return Verdict::Unknown { detail },
         };
         let answer: Value = serde_json::from_slice(&response.body).unwrap();

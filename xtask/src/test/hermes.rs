@@ -18,6 +18,8 @@ pub const RELEASES_VARIABLE: &str = "KANBAN_GATEWAY_HERMES_RELEASES";
 /// Earlier releases whose boards are tried: one of each shape that the file has had.
 pub const RELEASES: [&str; 4] = ["0.13.0", "0.15.2", "0.17.0", "0.18.2"];
 
+const HERMES: &str = "hermes-agent";
+
 const VERSION: &str = "0.19.0";
 
 /// The interpreters to try; the plain name first, because it is the one people look after.
@@ -33,6 +35,7 @@ pub fn prepare(target: &Path) -> Result<PathBuf> {
     fs::create_dir_all(target).with_context(|| target.display().to_string())?;
     let venv = Environment {
         folder: target.join(format!("hermes-venv-{VERSION}")),
+        name: HERMES,
         version: VERSION,
         needs: "aiohttp",
     };
@@ -40,13 +43,27 @@ pub fn prepare(target: &Path) -> Result<PathBuf> {
     let lock = fs::File::create(target.join(format!("hermes-venv-{VERSION}.lock")))?;
     lock.lock().context("waiting for another run that makes the environment")?;
     venv.provide(|| {
-        let python = find_python()?;
-        cmd::capture(Command::new(python).args(["-m", "venv"]).arg(&venv.folder))?;
         // Its API server wants aiohttp, which the package declares only for its chat platforms.
-        let packages = [&venv.package(), "aiohttp"];
-        let install = ["install", "--quiet"];
-        cmd::capture(venv.python().args(PIP).args(install).args(packages)).map(drop)
+        venv.install(&["aiohttp"])
     })?;
+    Ok(venv.folder)
+}
+
+/// The variable that tells the tests where the receivers for push platforms are.
+pub const COUNTERPARTS_VARIABLE: &str = "KANBAN_GATEWAY_COUNTERPARTS_VENV";
+
+/// Answers where the receivers for push platforms are, after installing them if they are not there.
+pub fn prepare_counterparts(target: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(target).with_context(|| target.display().to_string())?;
+    let venv = Environment {
+        folder: target.join("counterparts-venv"),
+        name: "standardwebhooks",
+        version: "1.1.0",
+        needs: "aiosmtpd.controller, svix.webhooks",
+    };
+    let lock = fs::File::create(target.join("counterparts-venv.lock"))?;
+    lock.lock().context("waiting for another run that makes the environment")?;
+    venv.provide(|| venv.install(&["aiosmtpd==1.4.6", "svix==2.9.1"]))?;
     Ok(venv.folder)
 }
 
@@ -71,7 +88,7 @@ pub fn prepare_releases(target: &Path, full: &Path) -> Result<PathBuf> {
 }
 
 fn release(folder: PathBuf, version: &'static str, full: &Path) -> Result<()> {
-    let release = Environment { folder, version, needs: "hermes_cli.kanban" };
+    let release = Environment { folder, name: HERMES, version, needs: "hermes_cli.kanban" };
     release
         .provide(|| {
             let bare = ["-m", "venv", "--without-pip"];
@@ -84,9 +101,11 @@ fn release(folder: PathBuf, version: &'static str, full: &Path) -> Result<()> {
         .with_context(|| format!("hermes-agent {version}"))
 }
 
-/// A virtual environment with one version of the package.
+/// A virtual environment with one version of a package.
 struct Environment {
     folder: PathBuf,
+    /// The package.
+    name: &'static str,
     version: &'static str,
     /// A module that must be there for the tests.
     needs: &'static str,
@@ -113,11 +132,18 @@ impl Environment {
         Ok(())
     }
 
+    /// Makes it anew, with these packages besides.
+    fn install(&self, others: &[&str]) -> Result<()> {
+        let python = find_python()?;
+        cmd::capture(Command::new(python).args(["-m", "venv"]).arg(&self.folder))?;
+        let mut pip = self.python();
+        pip.args(PIP).args(["install", "--quiet", &self.package()]).args(others);
+        cmd::capture(&mut pip).map(drop)
+    }
+
     fn is_whole(&self) -> bool {
-        let ask = format!(
-            "import importlib.metadata as m, {}; print(m.version('hermes-agent'))",
-            self.needs
-        );
+        let Self { name, needs, .. } = self;
+        let ask = format!("import importlib.metadata as m, {needs}; print(m.version('{name}'))");
         // The marker alone would not notice that the interpreter behind it has been removed.
         self.marker().is_file()
             && cmd::capture(self.python().args(["-c", &ask]))
@@ -130,7 +156,7 @@ impl Environment {
     }
 
     fn package(&self) -> String {
-        format!("hermes-agent=={}", self.version)
+        format!("{}=={}", self.name, self.version)
     }
 
     fn python(&self) -> Command {

@@ -1,0 +1,196 @@
+//! E-mail: one letter for each message, over SMTP, with the events of a task in one thread.
+
+mod letter;
+mod smtp;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kanban_notify::{
+    history::SessionView,
+    ids::ChannelName,
+    message::{Destination, Message, Parcel},
+    ports::{Channel, LookError},
+    verdict::{Detail, Fault, Receipt, Verdict},
+};
+use lettre::Address;
+use secrecy::SecretString;
+
+use self::smtp::Server;
+use super::{
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, max_length,
+    pin::{Next, next},
+    split::{Format, Unit},
+};
+use crate::{
+    AdapterError,
+    http::{HttpClient, Redactor},
+};
+
+/// The entry in the list.
+pub const PLATFORM: Platform = Platform {
+    name: "email",
+    fields: &[
+        Field {
+            name: "host",
+            kind: FieldKind::Text,
+            variable: "EMAIL_SMTP_HOST",
+            default: "",
+            about: "The server that takes letters.",
+        },
+        Field {
+            name: "port",
+            kind: FieldKind::Count,
+            variable: "EMAIL_SMTP_PORT",
+            default: "587",
+            about: "Its port.",
+        },
+        Field {
+            name: "address",
+            kind: FieldKind::Text,
+            variable: "EMAIL_ADDRESS",
+            default: "",
+            about: "The address that letters are from.",
+        },
+        Field {
+            name: "user",
+            kind: FieldKind::Text,
+            variable: "",
+            default: "",
+            about: "Who logs in, where that is not the address.",
+        },
+        Field {
+            name: "password",
+            kind: FieldKind::Secret,
+            variable: "EMAIL_PASSWORD",
+            default: "",
+            about: "The password; without one nobody logs in.",
+        },
+        Field {
+            name: "security",
+            kind: FieldKind::Text,
+            variable: "",
+            default: "starttls",
+            about: "starttls, tls (from the first byte, port 465), or none (a password only for this machine).",
+        },
+        Field {
+            name: "ca_file",
+            kind: FieldKind::Text,
+            variable: "",
+            default: "",
+            about: "A file with certificates (PEM) that are trusted besides the system's.",
+        },
+        max_length("40000"),
+    ],
+    wanted_by: &["host"],
+    deduplicates: false,
+    guarantee: AT_LEAST_ONCE,
+    make,
+};
+
+/// In bytes. As it is encoded, a letter stays below the 64 KiB that every server must take.
+const LIMIT: usize = 40_000;
+const PARTS: usize = 10;
+
+/// One server and one sender; `smtp` has the table of replies.
+struct Email {
+    name: ChannelName,
+    origin: String,
+    from: Address,
+    server: Server,
+    format: Format,
+    redactor: Redactor,
+}
+
+fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
+    let name = PLATFORM.channel();
+    let refused = |reason| AdapterError::Address { channel: name.to_string(), reason };
+    let from = settings.text("address").ok_or_else(|| refused("`address` is not set"))?;
+    let from = address(from).map_err(refused)?;
+    let server = Server::new(&name, settings, &from)?;
+    let user = settings.text("user").unwrap_or(from.as_ref());
+    // The server may repeat what it was sent.
+    let secrets = settings.text("password").into_iter().flat_map(|password| {
+        let plain = STANDARD.encode(format!("\0{user}\0{password}"));
+        [SecretString::from(password), plain.into(), STANDARD.encode(password).into()]
+    });
+    Ok(Arc::new(Email {
+        format: Format {
+            unit: Unit::Bytes,
+            part: settings.count(MAX_LENGTH, LIMIT),
+            parts: PARTS,
+            ours: str::to_owned,
+            quoted: str::to_owned,
+        },
+        redactor: Redactor::new(secrets),
+        origin: settings.origin().to_owned(),
+        server,
+        from,
+        name,
+    }))
+}
+
+/// An address alone: no name, no brackets, ASCII.
+fn address(text: &str) -> Result<Address, &'static str> {
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("an address is one word of visible ASCII characters here");
+    }
+    text.parse().map_err(|_| "it is no e-mail address")
+}
+
+impl Email {
+    async fn deliver(&self, parcel: &Parcel, to: &Address, next: &Next) -> Verdict {
+        let id = letter::message_id(&self.from, &parcel.part_key());
+        let Ok(letter) = letter::of(&self.from, to, &id, next) else {
+            let detail = Detail::new("the message does not fit a letter");
+            return Verdict::Permanent { fault: Fault::Payload, detail };
+        };
+        match self.server.deliver(&self.from, to, &letter).await {
+            Ok(()) => next.accepted(Some(id)),
+            Err(failure) => self.judge(&failure),
+        }
+    }
+
+    fn judge(&self, failure: &smtp::Failure) -> Verdict {
+        match failure.verdict(&self.redactor) {
+            Verdict::Permanent { fault: Fault::Credential, detail } if !self.origin.is_empty() => {
+                let detail = format!("the password of {}: {}", self.origin, detail.as_str());
+                Verdict::Permanent { fault: Fault::Credential, detail: Detail::new(&detail) }
+            }
+            verdict => verdict,
+        }
+    }
+}
+
+#[async_trait]
+impl Channel for Email {
+    fn encode(&self, _: &Destination, message: &Message) -> String {
+        letter::pinned(message, &self.format)
+    }
+
+    #[tracing::instrument(name = "email.send", skip_all, fields(channel = %self.name))]
+    async fn send(&self, parcel: &Parcel) -> Verdict {
+        let target =
+            |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
+        let Destination::Chat { chat, .. } = &parcel.destination else {
+            return target("a session is no address");
+        };
+        match (next(parcel), address(chat)) {
+            (Err(verdict), _) => verdict,
+            (_, Err(reason)) => target(reason),
+            (Ok(next), Ok(to)) => self.deliver(parcel, &to, &next).await,
+        }
+    }
+
+    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
+        Err(LookError::Unsupported)
+    }
+
+    async fn probe(&self) -> Verdict {
+        match self.server.probe(&self.from).await {
+            Ok(()) => Verdict::Delivered(Receipt::default()),
+            Err(failure) => self.judge(&failure),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Signed webhooks: a `POST` of JSON as of Standard Webhooks, so that a receiver knows whose it is and which.
+
+mod body;
+mod sign;
+mod target;
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use kanban_notify::{
+    history::SessionView,
+    ids::ChannelName,
+    message::{Destination, Message, Parcel},
+    ports::{Channel, LookError},
+    verdict::{Detail, Fault, Receipt, Verdict},
+};
+
+use self::{
+    sign::Signer,
+    target::{Target, Targets},
+};
+use super::{
+    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    call::{Answer, Caller, post_json},
+    max_length,
+    pace::{Cap, Pace},
+    pin::{Next, next},
+    split::{Format, Unit},
+};
+use crate::{
+    AdapterError,
+    http::{Guard, HttpClient},
+};
+
+/// The entry in the list.
+pub const PLATFORM: Platform = Platform {
+    name: "signed_webhook",
+    fields: &[
+        Field {
+            name: "targets",
+            kind: FieldKind::Secret,
+            variable: "",
+            default: "",
+            about: "Where messages go, by the name that is a subscription's chat: name=URL between commas.\n\
+                    What stands behind a # of a URL is the secret of that target alone.",
+        },
+        Field {
+            name: "secret",
+            kind: FieldKind::Secret,
+            variable: "",
+            default: "",
+            about: "What requests are signed with: whsec_ and base64, or text of 24 characters and more.\n\
+                    While it is changed: the new one, a comma, the old one.",
+        },
+        Field {
+            name: "any_url",
+            kind: FieldKind::Switch,
+            variable: "",
+            default: "false",
+            about: "Whether a subscription's chat may be a URL itself.",
+        },
+        Field {
+            name: "allow_private",
+            kind: FieldKind::Text,
+            variable: "",
+            default: "",
+            about: "Hosts, addresses and networks (10.0.0.0/8) that may be reached although they are private.",
+        },
+        Field {
+            name: DEDUPLICATES,
+            kind: FieldKind::Switch,
+            variable: "",
+            default: "false",
+            about: "Whether all receivers drop a webhook-id that they have seen, also after their restart.",
+        },
+        max_length("16384"),
+    ],
+    wanted_by: &["targets", "secret"],
+    deduplicates: false,
+    guarantee: AT_LEAST_ONCE,
+    make,
+};
+
+/// In bytes of JSON: with what is around it, a body stays below the 20 kB that receivers are to take.
+const LIMIT: usize = 16_384;
+const PARTS: usize = 10;
+/// Nothing is documented for receivers; a rest that one asks for is kept.
+const ALL: Cap = Cap::new(100, Duration::from_millis(10));
+const ONE: Cap = Cap::new(30, Duration::from_millis(50));
+
+/// All receivers.
+///
+/// | answer | verdict |
+/// |---|---|
+/// | 2xx | delivered |
+/// | 401, 403, 410 | permanent: target (one receiver's refusal says nothing of the others) |
+/// | 409, 429, 503 | busy; nothing goes to the target meanwhile |
+/// | 400, 413, 422 | permanent: payload |
+/// | 3xx (not followed), other 4xx, 500 | retryable |
+/// | 502, 504 | unknown |
+/// | an address that is not allowed | permanent: target |
+/// | nobody there | retryable: the other receivers go on |
+struct SignedWebhook {
+    name: ChannelName,
+    targets: Targets,
+    format: Format,
+    caller: Caller,
+    pace: Pace,
+}
+
+fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
+    let name = PLATFORM.channel();
+    let address = |reason| AdapterError::Address { channel: name.to_string(), reason };
+    let allowed = settings.text("allow_private").unwrap_or_default();
+    let guard = Guard::new(allowed, "signed_webhook.allow_private").map_err(address)?;
+    let targets = Targets::new(&name, settings)?;
+    Ok(Arc::new(SignedWebhook {
+        format: Format {
+            unit: Unit::Bytes,
+            part: settings.count(MAX_LENGTH, LIMIT),
+            parts: PARTS,
+            ours: body::escaped,
+            quoted: body::escaped,
+        },
+        caller: Caller::new(client.guarded(guard), targets.secrets(settings)),
+        targets,
+        pace: Pace::new(ALL),
+        name,
+    }))
+}
+
+impl SignedWebhook {
+    fn judge(&self, chat: &str, next: &Next, answer: &Answer) -> Verdict {
+        if answer.status.is_success() {
+            return next.accepted(None);
+        }
+        let words = answer.text.trim();
+        match answer.status.as_u16() {
+            401 | 403 | 410 => self.caller.fault(Fault::Target, answer, words),
+            _ => {
+                let verdict = self.caller.refused(answer, words);
+                if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
+                    self.pace.hold(chat, *wait, ONE);
+                }
+                verdict
+            }
+        }
+    }
+
+    async fn post(&self, chat: &str, target: &Target, id: &str, next: &Next) -> Verdict {
+        let mut request = post_json(target.uri.clone(), &body::of(next));
+        let text = String::from_utf8_lossy(request.body()).into_owned();
+        let signed = target.signer.headers(id, &text, SystemTime::now());
+        let Some(signed) = signed else {
+            let detail = Detail::new("the key of this message cannot be sent in a header");
+            return Verdict::Permanent { fault: Fault::Payload, detail };
+        };
+        request.headers_mut().extend(signed);
+        *request.body_mut() = Bytes::from(text);
+        match self.caller.call(request).await {
+            Ok(answer) => self.judge(chat, next, &answer),
+            // The channel is not the receiver: others may well be there.
+            Err(Verdict::Unreachable { detail }) => {
+                Verdict::Retryable { retry_after: None, detail }
+            }
+            Err(verdict) => verdict,
+        }
+    }
+}
+
+#[async_trait]
+impl Channel for SignedWebhook {
+    fn encode(&self, destination: &Destination, message: &Message) -> String {
+        body::pinned(destination, message, &self.format)
+    }
+
+    #[tracing::instrument(name = "signed_webhook.send", skip_all, fields(channel = %self.name))]
+    async fn send(&self, parcel: &Parcel) -> Verdict {
+        let target =
+            |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
+        let Destination::Chat { chat, .. } = &parcel.destination else {
+            return target("a session is no target");
+        };
+        let next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let found = match self.targets.find(chat) {
+            Ok(found) => found,
+            Err(reason) => return target(reason),
+        };
+        if let Err(busy) = self.pace.wait(chat, ONE).await {
+            return busy;
+        }
+        self.post(chat, &found, &parcel.part_key(), &next).await
+    }
+
+    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
+        Err(LookError::Unsupported)
+    }
+
+    /// There is no credential that all receivers share, and every request is a message.
+    async fn probe(&self) -> Verdict {
+        Verdict::Delivered(Receipt::default())
+    }
+}

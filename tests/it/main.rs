@@ -7,6 +7,7 @@ mod endings;
 mod faults;
 mod gathering;
 mod interop;
+mod matrix;
 mod neighbours;
 mod ntfy;
 mod ownership;

@@ -5,6 +5,8 @@
 
 pub mod call;
 pub mod escape;
+#[cfg(feature = "matrix")]
+mod matrix;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 pub mod pace;
@@ -56,6 +58,8 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "matrix")]
+    matrix::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
     #[cfg(feature = "telegram")]

@@ -1,5 +1,6 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+mod matrix;
 mod ntfy;
 mod telegram;
 
@@ -20,6 +21,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+pub use matrix::matrix;
 pub use ntfy::ntfy;
 pub use telegram::telegram;
 

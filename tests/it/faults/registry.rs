@@ -237,6 +237,17 @@ pub const KNOWN: &[Known] = &[
         ("w6_a_server_that_dies_in_a_turn_answers_it_once_after_all", "the server is killed in a turn", "unknown", "one answer"),
         ("d1_report_50_an_outcome_that_cannot_be_written_is_not_sent_again", "the ledger is locked when the answer comes", "delivered", "written later, not sent again"),
     ]},
+    Known { file: "gateway-bin/tests/process/synapse.rs", cites: "D8", entries: &[
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Taken", "kill -9 of us after a real Matrix server took a part", "unknown", "sent again under its key; each part shows once, unmarked"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/TakenAndServer", "the same, and kill -9 of the server", "unknown", "as before"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Server", "kill -9 of the server before a part, and of us", "unknown", "as before"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Outcome", "kill -9 while the ledger cannot be written", "unknown", "as before"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Cursor", "kill -9 while the board cannot be written", "delivered", "the next process raises the cursor, nothing is sent"),
+        ("each_answer_of_the_real_server_has_its_verdict", "what a real Matrix server refuses: tokens, passwords, rooms, threads", "-", "credential, target, thread; no key is used up by a refusal"),
+    ]},
+    Known { file: "tests/it/matrix.rs", cites: "", entries: &[
+        ("d7_report_117_a_lost_answer_is_asked_for_again_under_its_key_and_unmarked", "a message is taken, its answer is dropped", "unknown", "the same bytes and key again, unmarked"),
+    ]},
     Known { file: "tests/it/telegram.rs", cites: "", entries: &[
         ("o5_a_token_in_hermes_own_file_is_enough", "a title that looks like markup, a mention in the summary", "delivered", "shown as they are, nobody is called"),
         ("o4_a_live_hermes_keeps_its_rows_and_is_refused_only_what_we_were_told_to_serve", "a running Hermes serves Telegram", "-", "its rows untouched; refused at the start if our configuration names Telegram, unless alongside"),

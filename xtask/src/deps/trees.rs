@@ -15,7 +15,7 @@ pub struct Rule {
 }
 
 /// One line for each member and feature set.
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 16] = [
     rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
     rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
     rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
@@ -26,6 +26,7 @@ pub const RULES: [Rule; 15] = [
     rule("gateway-adapters", "api_server", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "console", &["kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "push", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "matrix", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "ntfy", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "telegram", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "test-support", &["hyper", "tokio"], &[MEMBERS, SQL, MOCKS]),

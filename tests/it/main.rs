@@ -8,6 +8,7 @@ mod faults;
 mod gathering;
 mod interop;
 mod matrix;
+mod mattermost;
 mod neighbours;
 mod ntfy;
 mod ownership;

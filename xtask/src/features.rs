@@ -14,7 +14,7 @@ pub struct FeatureSet {
 ///
 /// A build of the whole workspace gives every member the features that any other member asked
 /// for, so only a build of the member alone shows that a set is complete.
-pub const ALONE: [FeatureSet; 14] = [
+pub const ALONE: [FeatureSet; 15] = [
     set("kanban-notify", "", true),
     set("kanban-notify", "mock", false),
     set("kanban-store", "board", true),
@@ -26,6 +26,7 @@ pub const ALONE: [FeatureSet; 14] = [
     set("gateway-adapters", "console", false),
     set("gateway-adapters", "push", false),
     set("gateway-adapters", "matrix", false),
+    set("gateway-adapters", "mattermost", false),
     set("gateway-adapters", "ntfy", false),
     set("gateway-adapters", "telegram", false),
     set("gateway-adapters", "test-support", false),

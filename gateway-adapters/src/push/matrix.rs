@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    call::{Answer, get, post_json},
+    call::{Answer, get, named, post_json},
     escape::{html, mentions},
     max_length,
     pace::{Cap, Pace},
@@ -246,15 +246,8 @@ impl Matrix {
         }
     }
 
-    /// Says of a refused credential where it comes from.
     fn named(&self, verdict: Verdict) -> Verdict {
-        match verdict {
-            Verdict::Permanent { fault: Fault::Credential, detail } if !self.origin.is_empty() => {
-                let detail = format!("the credential of {}: {}", self.origin, detail.as_str());
-                Verdict::Permanent { fault: Fault::Credential, detail: Detail::new(&detail) }
-            }
-            other => other,
-        }
+        named(verdict, &self.origin)
     }
 }
 

@@ -7,6 +7,8 @@ pub mod call;
 pub mod escape;
 #[cfg(feature = "matrix")]
 mod matrix;
+#[cfg(feature = "mattermost")]
+mod mattermost;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 pub mod pace;
@@ -60,6 +62,8 @@ impl Platform {
 pub const PLATFORMS: &[Platform] = &[
     #[cfg(feature = "matrix")]
     matrix::PLATFORM,
+    #[cfg(feature = "mattermost")]
+    mattermost::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
     #[cfg(feature = "telegram")]

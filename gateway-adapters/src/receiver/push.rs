@@ -1,6 +1,7 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
 mod matrix;
+mod mattermost;
 mod ntfy;
 mod telegram;
 
@@ -22,6 +23,7 @@ use tokio::{
 };
 
 pub use matrix::matrix;
+pub use mattermost::{mattermost, mattermost_hook};
 pub use ntfy::ntfy;
 pub use telegram::telegram;
 

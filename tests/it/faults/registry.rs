@@ -248,6 +248,10 @@ pub const KNOWN: &[Known] = &[
     Known { file: "tests/it/matrix.rs", cites: "", entries: &[
         ("d7_report_117_a_lost_answer_is_asked_for_again_under_its_key_and_unmarked", "a message is taken, its answer is dropped", "unknown", "the same bytes and key again, unmarked"),
     ]},
+    Known { file: "tests/it/mattermost.rs", cites: "", entries: &[
+        ("d8_report_77_each_message_once_and_one_without_its_thread_that_is_gone", "400 root_id, and 500 while the same post is being written", "thread", "once in the channel, which says so; the other one in its thread"),
+        ("d7_a_webhook_whose_answer_is_lost_says_that_it_may_be_a_repeat", "a message is taken, its answer is dropped", "unknown", "once more, marked"),
+    ]},
     Known { file: "tests/it/telegram.rs", cites: "", entries: &[
         ("o5_a_token_in_hermes_own_file_is_enough", "a title that looks like markup, a mention in the summary", "delivered", "shown as they are, nobody is called"),
         ("o4_a_live_hermes_keeps_its_rows_and_is_refused_only_what_we_were_told_to_serve", "a running Hermes serves Telegram", "-", "its rows untouched; refused at the start if our configuration names Telegram, unless alongside"),

@@ -15,7 +15,7 @@ pub struct Rule {
 }
 
 /// One line for each member and feature set.
-pub const RULES: [Rule; 16] = [
+pub const RULES: [Rule; 17] = [
     rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
     rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
     rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
@@ -27,6 +27,7 @@ pub const RULES: [Rule; 16] = [
     rule("gateway-adapters", "console", &["kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "push", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "matrix", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "mattermost", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "ntfy", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "telegram", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "test-support", &["hyper", "tokio"], &[MEMBERS, SQL, MOCKS]),

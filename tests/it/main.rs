@@ -9,6 +9,8 @@ mod endings;
 mod faults;
 mod gathering;
 mod interop;
+mod matrix;
+mod mattermost;
 mod neighbours;
 mod ntfy;
 mod ownership;

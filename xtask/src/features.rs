@@ -14,7 +14,7 @@ pub struct FeatureSet {
 ///
 /// A build of the whole workspace gives every member the features that any other member asked
 /// for, so only a build of the member alone shows that a set is complete.
-pub const ALONE: [FeatureSet; 17] = [
+pub const ALONE: [FeatureSet; 19] = [
     set("kanban-notify", "", true),
     set("kanban-notify", "mock", false),
     set("kanban-store", "board", true),
@@ -27,6 +27,8 @@ pub const ALONE: [FeatureSet; 17] = [
     set("gateway-adapters", "push", false),
     set("gateway-adapters", "discord", false),
     set("gateway-adapters", "email", false),
+    set("gateway-adapters", "matrix", false),
+    set("gateway-adapters", "mattermost", false),
     set("gateway-adapters", "ntfy", false),
     set("gateway-adapters", "signed_webhook", false),
     set("gateway-adapters", "slack", false),

@@ -1,14 +1,17 @@
 //! `cargo xtask test`: every test there is, and one line that sums them up.
 
+mod counterparts;
 mod faults;
 pub mod hermes;
 mod summary;
+mod synapse;
+mod venv;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 
 use crate::cmd;
@@ -21,6 +24,9 @@ pub struct Options {
     /// Leave out the tests against the real Hermes package.
     #[arg(long)]
     no_hermes: bool,
+    /// Leave out the tests against a real Matrix server.
+    #[arg(long)]
+    no_synapse: bool,
     /// Only list the fault cases that the tests run: case, fault, verdict, outcome, law or report.
     #[arg(long, conflicts_with = "filter")]
     list_faults: bool,
@@ -30,6 +36,9 @@ pub struct Options {
 
 /// Tests against the real package have one of these in their path.
 const HERMES: [&str; 2] = ["interop::", "support::hermes::selftest"];
+
+/// Tests against a real Matrix server have this in their path.
+const SYNAPSE: &str = "synapse::";
 
 /// Answers whether all tests passed; the last line printed is the total.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
@@ -42,7 +51,11 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         Ok(venv) => Some(wanted(hermes::prepare_releases(&workspace.target, venv))?),
         Err(_) => None,
     };
-    let counterparts = wanted(hermes::prepare_counterparts(&workspace.target))?;
+    let counterparts = wanted(counterparts::prepare(&workspace.target))?;
+    let synapse = wanted(match options.no_synapse {
+        true => Err(anyhow!("--no-synapse was given")),
+        false => synapse::prepare(&workspace.target),
+    })?;
     let mut command = cmd::cargo(workspace, "test --workspace --all-features --no-fail-fast --");
     command.args(&options.filter);
     let mut missing = Vec::new();
@@ -53,7 +66,9 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         provide(&mut command, hermes::RELEASES_VARIABLE, releases, theirs, &mut missing);
     }
     let receivers = ("RECEIVERS FOR PUSH PLATFORMS", vec!["counterparts::".to_owned()]);
-    provide(&mut command, hermes::COUNTERPARTS_VARIABLE, &counterparts, receivers, &mut missing);
+    provide(&mut command, counterparts::VARIABLE, &counterparts, receivers, &mut missing);
+    let theirs = ("A REAL MATRIX SERVER", vec![SYNAPSE.to_owned()]);
+    provide(&mut command, synapse::VARIABLE, &synapse, theirs, &mut missing);
     missing.iter().for_each(|text| banner(text));
     let (totals, passed) = stream(&mut command)?;
     missing.iter().for_each(|text| banner(text));
@@ -69,7 +84,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
 fn wanted(prepared: Result<PathBuf>) -> Result<Result<PathBuf>> {
     match prepared {
         Err(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
-            Err(reason.context("CI=true: the tests against the real Hermes must run"))
+            Err(reason.context("CI=true: the tests against the real counterparts must run"))
         }
         prepared => Ok(prepared),
     }

@@ -131,6 +131,17 @@ pub fn of_credential(origin: &str, verdict: Verdict) -> Verdict {
     }
 }
 
+/// A verdict that says of a refused credential where it comes from, if somebody said.
+pub fn named(verdict: Verdict, origin: &str) -> Verdict {
+    match verdict {
+        Verdict::Permanent { fault: Fault::Credential, detail } if !origin.is_empty() => {
+            let detail = Detail::new(&format!("the credential of {origin}: {}", detail.as_str()));
+            Verdict::Permanent { fault: Fault::Credential, detail }
+        }
+        other => other,
+    }
+}
+
 /// A `POST` of JSON.
 pub fn post_json(uri: Uri, body: &Value) -> Request<Bytes> {
     let mut request = Request::new(Bytes::from(body.to_string()));

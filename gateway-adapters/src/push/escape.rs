@@ -1,7 +1,7 @@
 //! Quoted text as data: escaped for a platform's markup, and with mentions that call nobody.
 
 /// A mark of no width that is put behind the sign of a mention: it reads the same and calls nobody.
-const BREAK: char = '\u{200b}';
+pub const BREAK: char = '\u{200b}';
 
 /// Text in which no `@name` is a mention. For platforms that find mentions in plain text.
 pub fn mentions(text: &str) -> String {
@@ -52,6 +52,26 @@ pub fn markdown(text: &str) -> String {
     safe
 }
 
+/// Text for Mattermost, whose clients agree on few escapes: what only means something at the beginning of
+/// a line does not stand there, and links stay links.
+pub fn mattermost(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']') {
+            safe.push('\\');
+        }
+        match c {
+            // A webhook would find a link in <a|b>, whatever stands before the line.
+            '|' => safe.push_str("&#124;"),
+            c => safe.push(c),
+        }
+        if matches!(c, '@' | '\u{ff20}' | '<' | '&' | '~' | '\n') {
+            safe.push(BREAK);
+        }
+    }
+    safe
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +85,21 @@ mod tests {
     #[test]
     fn report_77_a_mention_of_slack_is_text() {
         assert_eq!(slack("<!channel> & @all"), "&lt;!channel&gt; &amp; @all");
+    }
+
+    #[test]
+    fn report_77_text_for_mattermost_calls_nobody_and_keeps_links() {
+        for text in ["https://example.org/a-b/c?d=1#e.", "1.2 + 3 (x) {y} !"] {
+            assert_eq!(mattermost(text), text);
+        }
+        let b = BREAK;
+        assert_eq!(mattermost("<!channel> @all"), format!("<{b}!channel> @{b}all"));
+        assert_eq!(mattermost("a\n# b"), format!("a\n{b}# b"));
+        assert_eq!(
+            mattermost("**a_b** `c` ~~d~~"),
+            format!("\\*\\*a\\_b\\*\\* \\`c\\` ~{b}~{b}d~{b}~{b}")
+        );
+        assert_eq!(mattermost("[a](b) <c|d> &lt;"), format!("\\[a\\](b) <{b}c&#124;d> &{b}lt;"));
     }
 
     #[test]

@@ -9,6 +9,10 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+#[cfg(feature = "matrix")]
+mod matrix;
+#[cfg(feature = "mattermost")]
+mod mattermost;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 pub mod pace;
@@ -75,6 +79,10 @@ pub const PLATFORMS: &[Platform] = &[
     discord::WEBHOOK,
     #[cfg(feature = "email")]
     email::PLATFORM,
+    #[cfg(feature = "matrix")]
+    matrix::PLATFORM,
+    #[cfg(feature = "mattermost")]
+    mattermost::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
     #[cfg(feature = "signed_webhook")]

@@ -3,6 +3,8 @@
 mod discord;
 #[cfg(feature = "email")]
 mod email;
+mod matrix;
+mod mattermost;
 mod ntfy;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -29,6 +31,8 @@ use tokio::{
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
+pub use matrix::matrix;
+pub use mattermost::{mattermost, mattermost_hook};
 pub use ntfy::ntfy;
 #[cfg(feature = "signed_webhook")]
 pub use signed_webhook::signed_webhook;

@@ -177,7 +177,7 @@ impl Campaign {
 }
 
 /// Holds the write lock of a database until it is dropped.
-fn lock(path: &std::path::Path) -> SqliteConnection {
+pub fn lock(path: &std::path::Path) -> SqliteConnection {
     let mut connection = connect(path);
     connection.batch_execute("BEGIN IMMEDIATE").unwrap();
     connection

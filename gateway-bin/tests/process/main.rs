@@ -20,6 +20,7 @@ mod reports;
 mod shutdown;
 mod small_disk;
 mod status;
+mod synapse;
 mod tasks;
 mod telling;
 mod watch;

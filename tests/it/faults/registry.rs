@@ -251,6 +251,21 @@ pub const KNOWN: &[Known] = &[
         ("d8_report_100_a_header_without_words_is_waited_for", "429 with a header and no body", "busy", "sent again, unmarked"),
         ("o5_a_webhook_in_the_environment_is_enough", "a secret in an address", "delivered", "told once; the secret is in no file of ours"),
     ]},
+    Known { file: "gateway-bin/tests/process/synapse.rs", cites: "D8", entries: &[
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Taken", "kill -9 of us after a real Matrix server took a part", "unknown", "sent again under its key; each part shows once, unmarked"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/TakenAndServer", "the same, and kill -9 of the server", "unknown", "as before"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Server", "kill -9 of the server before a part, and of us", "unknown", "as before"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Outcome", "kill -9 while the ledger cannot be written", "unknown", "as before"),
+        ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Cursor", "kill -9 while the board cannot be written", "delivered", "the next process raises the cursor, nothing is sent"),
+        ("each_answer_of_the_real_server_has_its_verdict", "what a real Matrix server refuses: tokens, passwords, rooms, threads", "-", "credential, target, thread; no key is used up by a refusal"),
+    ]},
+    Known { file: "tests/it/matrix.rs", cites: "", entries: &[
+        ("d7_report_117_a_lost_answer_is_asked_for_again_under_its_key_and_unmarked", "a message is taken, its answer is dropped", "unknown", "the same bytes and key again, unmarked"),
+    ]},
+    Known { file: "tests/it/mattermost.rs", cites: "", entries: &[
+        ("d8_report_77_each_message_once_and_one_without_its_thread_that_is_gone", "400 root_id, and 500 while the same post is being written", "thread", "once in the channel, which says so; the other one in its thread"),
+        ("d7_a_webhook_whose_answer_is_lost_says_that_it_may_be_a_repeat", "a message is taken, its answer is dropped", "unknown", "once more, marked"),
+    ]},
     Known { file: "tests/it/telegram.rs", cites: "", entries: &[
         ("o5_a_token_in_hermes_own_file_is_enough", "a title that looks like markup, a mention in the summary", "delivered", "shown as they are, nobody is called"),
         ("o4_a_live_hermes_keeps_its_rows_and_is_refused_only_what_we_were_told_to_serve", "a running Hermes serves Telegram", "-", "its rows untouched; refused at the start if our configuration names Telegram, unless alongside"),

@@ -15,7 +15,7 @@ pub struct Rule {
 }
 
 /// One line for each member and feature set.
-pub const RULES: [Rule; 19] = [
+pub const RULES: [Rule; 21] = [
     rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
     rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
     rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
@@ -28,6 +28,8 @@ pub const RULES: [Rule; 19] = [
     rule("gateway-adapters", "push", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "discord", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "email", &["lettre", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "matrix", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "mattermost", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "ntfy", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "signed_webhook", &["hyper", "hmac"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "slack", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),

@@ -2,6 +2,8 @@
 
 #[cfg(any(
     feature = "discord",
+    feature = "matrix",
+    feature = "mattermost",
     feature = "ntfy",
     feature = "signed_webhook",
     feature = "slack",
@@ -13,6 +15,10 @@ mod discord;
 mod documented;
 #[cfg(feature = "email")]
 mod email;
+#[cfg(feature = "matrix")]
+mod matrix;
+#[cfg(feature = "mattermost")]
+mod mattermost;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 #[cfg(feature = "signed_webhook")]

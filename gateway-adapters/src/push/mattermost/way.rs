@@ -1,0 +1,151 @@
+//! The two ways into Mattermost: its API, and an incoming webhook.
+
+use ::http::{HeaderValue, Request, Uri, header};
+use bytes::Bytes;
+use kanban_notify::{
+    ids::ChannelName,
+    verdict::{Detail, Fault, Verdict},
+};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+
+use crate::{
+    AdapterError,
+    http::base::{base, route},
+    push::{
+        Settings,
+        call::{Answer, get, post_json},
+    },
+};
+
+/// A way in. There is no `Debug`: the address of a webhook is a secret.
+pub enum Way {
+    /// By the API, as a bot.
+    Api {
+        /// Where posts are made.
+        posts: Uri,
+        /// Who the token belongs to.
+        me: Uri,
+        /// The token.
+        authorization: HeaderValue,
+    },
+    /// By an incoming webhook.
+    Hook(Uri),
+}
+
+impl Way {
+    /// The way that is set, and what must never be told of it.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError`], where something is missing or cannot be used.
+    pub fn new(
+        name: &ChannelName,
+        settings: &Settings,
+    ) -> Result<(Self, Vec<SecretString>), AdapterError> {
+        let channel = name.as_str();
+        let key = |reason| AdapterError::Key { channel: channel.to_owned(), reason };
+        let address = || {
+            let reason = "it is not set";
+            let missing = || AdapterError::Address { channel: channel.to_owned(), reason };
+            base(channel, settings.text("url").ok_or_else(missing)?)
+        };
+        if settings.text("webhook").is_some() {
+            let hook = settings.secret(name, "webhook")?;
+            let (base, id) = match hook.expose_secret().trim_end_matches('/').rsplit_once("/hooks/")
+            {
+                Some((given, id)) => (base(channel, given)?, id.to_owned()),
+                None => (address()?, hook.expose_secret().to_owned()),
+            };
+            if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                return Err(key("it is no address of a webhook, which ends in /hooks/ and a key"));
+            }
+            let uri = route(channel, &base, &format!("/hooks/{id}"))?;
+            return Ok((Self::Hook(uri), vec![hook, id.into()]));
+        }
+        let base = address()?;
+        let token = settings.secret(name, "token")?;
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
+            .map_err(|_| key("it cannot be sent in a header"))?;
+        authorization.set_sensitive(true);
+        let (posts, me) =
+            (route(channel, &base, "/api/v4/posts")?, route(channel, &base, "/api/v4/users/me")?);
+        Ok((Self::Api { posts, me, authorization }, vec![token]))
+    }
+
+    /// A request that makes a post.
+    ///
+    /// # Errors
+    ///
+    /// Permanent, where the chat or the thread is none.
+    pub fn message(
+        &self,
+        chat: &str,
+        thread: &str,
+        key: &str,
+        text: &str,
+    ) -> Result<Request<Bytes>, Verdict> {
+        let fault = |fault, reason| Err(Verdict::Permanent { fault, detail: Detail::new(reason) });
+        match self {
+            Self::Hook(_) if !thread.is_empty() => {
+                fault(Fault::Thread, "a webhook cannot write to a thread")
+            }
+            Self::Hook(_) if chat.trim().is_empty() => {
+                fault(Fault::Target, "the chat is no name of a channel")
+            }
+            Self::Hook(uri) => Ok(post_json(uri.clone(), &json!({"text": text, "channel": chat}))),
+            Self::Api { .. } if !is_id(chat) => fault(
+                Fault::Target,
+                "the chat is no id of a channel: those have 26 letters and digits",
+            ),
+            Self::Api { .. } if !thread.is_empty() && !is_id(thread) => {
+                fault(Fault::Thread, "the thread is no id of a post")
+            }
+            Self::Api { posts, authorization, .. } => {
+                let mut post = json!({"channel_id": chat, "message": text, "pending_post_id": key});
+                if let Some(fields) = post.as_object_mut().filter(|_| !thread.is_empty()) {
+                    fields.insert("root_id".to_owned(), Value::from(thread));
+                }
+                Ok(authorized(post_json(posts.clone(), &post), authorization))
+            }
+        }
+    }
+
+    /// The id of what was certainly accepted; a webhook tells none.
+    pub fn accepted(&self, answer: &Answer) -> Option<Option<String>> {
+        let id = answer.text_at("/id");
+        let is_whole = answer.status.is_success();
+        match self {
+            Self::Hook(_) => (is_whole && answer.text.trim() == "ok").then_some(None),
+            Self::Api { .. } => (is_whole && !id.is_empty()).then(|| Some(id.to_owned())),
+        }
+    }
+
+    /// A request that posts nothing. No channel has a blank in its name.
+    pub fn probe(&self) -> Request<Bytes> {
+        match self {
+            Self::Hook(uri) => {
+                post_json(uri.clone(), &json!({"text": "probe", "channel": "no such channel"}))
+            }
+            Self::Api { me, authorization, .. } => authorized(get(me.clone()), authorization),
+        }
+    }
+
+    /// Whether a probe's answer says that we are known.
+    pub fn is_known(&self, answer: &Answer) -> bool {
+        let id = answer.text_at("/id");
+        match self {
+            Self::Hook(_) => id == "web.incoming_webhook.channel.app_error",
+            Self::Api { .. } => answer.status.is_success() && !id.is_empty(),
+        }
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 26 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn authorized(mut request: Request<Bytes>, value: &HeaderValue) -> Request<Bytes> {
+    request.headers_mut().insert(header::AUTHORIZATION, value.clone());
+    request
+}

@@ -196,7 +196,14 @@ fn is_fence(window: &[One<'_>], start: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kanban_notify::message::flat;
+    use kanban_notify::{
+        event::{Event, Kind},
+        facts,
+        ids::EventId,
+        message::flat,
+        text::ping,
+        time::Timestamp,
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -306,6 +313,26 @@ mod tests {
                 let words = |text: &str| text.split_whitespace().collect::<String>();
                 prop_assert_eq!(words(&found.concat()), words(&text));
             }
+        }
+    }
+
+    #[test]
+    fn d7_a_repeat_says_so_in_its_first_part_whatever_is_cut_off() {
+        let event = Event {
+            id: EventId(1),
+            task: "t_00000001".into(),
+            kind: Kind::Completed,
+            payload: Some(format!("{{\"summary\": \"{}\"}}", "word ".repeat(70))),
+            payload_cut: None,
+            run: None,
+            created_at: Timestamp::from_secs(1_800_000_000),
+        };
+        let facts = facts::facts(&event, None);
+        for room in [160, 40] {
+            let format = format(Unit::Chars, room, 10);
+            let parts = split(&ping::spans(&facts, "default", true), &format);
+            assert!(parts.len() > 1);
+            assert!(flat(&parts[0]).starts_with(REPEAT), "{parts:?}");
         }
     }
 }

@@ -25,8 +25,6 @@ const TOGETHER: usize = 16;
 #[derive(Default)]
 pub(super) struct LedgerQueue {
     waiting: VecDeque<Operation>,
-    intents: Vec<Intent>,
-    settlements: Vec<Settlement>,
     busy: bool,
 }
 
@@ -37,10 +35,8 @@ enum Operation {
     NoteRaised(Vec<(Raise, RowOutcome)>),
     Rest(Pause),
     Lift(ChannelName),
-    /// All of `intents`.
-    Intend,
-    /// All of `settlements`.
-    Settle,
+    Intend(Vec<Intent>),
+    Settle(Vec<Settlement>),
 }
 
 impl LedgerQueue {
@@ -53,24 +49,45 @@ impl LedgerQueue {
             Command::NoteRaised(raised) => Operation::NoteRaised(raised),
             Command::Rest(pause) => Operation::Rest(pause),
             Command::Lift(channel) => Operation::Lift(channel),
-            Command::Intend(intent) => {
-                self.intents.push(intent);
-                if self.intents.len() > 1 {
+            Command::Intend(intent) => match self.waiting_intents() {
+                Some(intents) => {
+                    intents.push(intent);
                     return Ok(());
                 }
-                Operation::Intend
-            }
-            Command::Settle(settlement) => {
-                self.settlements.push(settlement);
-                if self.settlements.len() > 1 {
+                None => Operation::Intend(vec![intent]),
+            },
+            Command::Settle(settlement) => match self.waiting_settlements() {
+                Some(settlements) => {
+                    settlements.push(settlement);
                     return Ok(());
                 }
-                Operation::Settle
-            }
+                None => Operation::Settle(vec![settlement]),
+            },
             other => return Err(Box::new(other)),
         };
         self.waiting.push_back(operation);
         Ok(())
+    }
+
+    /// The intents that one more may join. Not those before a channel's rest was set or lifted: what
+    /// follows that rests on it.
+    fn waiting_intents(&mut self) -> Option<&mut Vec<Intent>> {
+        let behind =
+            self.waiting.iter_mut().rev().take_while(|operation| {
+                !matches!(operation, Operation::Lift(_) | Operation::Rest(_))
+            });
+        behind.into_iter().find_map(|operation| match operation {
+            Operation::Intend(intents) => Some(intents),
+            _ => None,
+        })
+    }
+
+    /// The outcomes that one more may join: the sooner it is durable, the better.
+    fn waiting_settlements(&mut self) -> Option<&mut Vec<Settlement>> {
+        self.waiting.iter_mut().find_map(|operation| match operation {
+            Operation::Settle(settlements) => Some(settlements),
+            _ => None,
+        })
     }
 
     pub(super) fn free(&mut self) {
@@ -103,13 +120,11 @@ impl LedgerQueue {
                 Operation::Rest(pause) => rest(ports, quiet, pause).boxed(),
                 Operation::Lift(channel) => lift(ports, quiet, channel).boxed(),
                 // Before anything is asked: what is asked together must not come to the ledger apart.
-                Operation::Intend => match encode(&ports, std::mem::take(&mut self.intents)) {
+                Operation::Intend(intents) => match encode(&ports, intents) {
                     Ok(intents) => intend(ports, quiet, intents).boxed(),
                     Err(intents) => ready(Some(Input::IntendFailed(intents))).boxed(),
                 },
-                Operation::Settle => {
-                    settle(ports, quiet, std::mem::take(&mut self.settlements)).boxed()
-                }
+                Operation::Settle(settlements) => settle(ports, quiet, settlements).boxed(),
             });
         }
         let all = join_all(asked);
@@ -225,7 +240,8 @@ mod tests {
     use super::*;
     use crate::{
         ids::ClaimId,
-        ports::{Clock, MockBacklog, MockBoards, MockClaims, MockPlanner},
+        message::{Destination, Message},
+        ports::{Clock, MockBacklog, MockBoards, MockChannel, MockClaims, MockPlanner},
         record::Work,
         time::Timestamp,
         verdict::Detail,
@@ -290,6 +306,59 @@ mod tests {
             pause: None,
             at: Timestamp::default(),
         })
+    }
+
+    struct One(Arc<dyn crate::ports::Channel>);
+
+    impl crate::ports::Channels for One {
+        fn get(&self, _: &ChannelName) -> Option<Arc<dyn crate::ports::Channel>> {
+            Some(Arc::clone(&self.0))
+        }
+    }
+
+    fn intent(draft: u64, channel: &str) -> Command {
+        let channel = ChannelName(channel.to_owned());
+        let (chat, thread) = ("c".to_owned(), String::new());
+        let message = Message { spans: vec![], facts: vec![], possible_repeat: false };
+        Command::Intend(Intent {
+            draft,
+            lane: channel.to_string(),
+            destination: Destination::Chat { channel, chat, thread },
+            legs: vec![],
+            tallies: vec![],
+            key: String::new(),
+            reference: String::new(),
+            message,
+            body: "x".to_owned(),
+            at: Timestamp::default(),
+        })
+    }
+
+    #[test]
+    fn d8_what_follows_the_end_of_a_rest_does_not_overtake_it() {
+        let log = Log::default();
+        let mut claims = MockClaims::new();
+        let asked = Arc::clone(&log);
+        claims.expect_intend().returning(move |intents| {
+            let word = if intents.len() == 1 { "intend" } else { "intend several" };
+            asked.lock().unwrap().push(word);
+            Ok(vec![])
+        });
+        let asked = Arc::clone(&log);
+        claims.expect_lift().returning(move |_| {
+            asked.lock().unwrap().push("lift");
+            Ok(())
+        });
+        let mut ports = ports(&log);
+        ports.claims = Arc::new(claims);
+        ports.channels = Arc::new(One(Arc::new(MockChannel::new())));
+        let mut queue = LedgerQueue::default();
+        let lift = Command::Lift(ChannelName("x".to_owned()));
+        for command in [intent(1, "y"), lift, intent(2, "x"), intent(3, "y")] {
+            assert!(queue.push(command).is_ok());
+        }
+        block_on(queue.next(&ports, &Arc::default()).expect("something waits"));
+        assert_eq!(*log.lock().unwrap(), ["intend", "lift", "intend several"]);
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub fn text(facts: &Facts, board: &str, possible_repeat: bool) -> String {
     flat(&spans(facts, board, possible_repeat))
 }
 
+/// How a message begins that an earlier one may have told already (law D7).
+const REPEAT: &str = "(may be a repeat) ";
+
 /// What a message says that goes to the chat above its thread.
 pub const THREAD_NOTE: &str = "\nThis was meant for a thread that cannot be reached.";
 
@@ -19,7 +22,9 @@ pub const THREAD_NOTE: &str = "\nThis was meant for a thread that cannot be reac
 pub fn spans(facts: &Facts, board: &str, possible_repeat: bool) -> Vec<Span> {
     let (ours, quoted) = (|text: &str| Span::ours(text), |text: &str| Span::quoted(text));
     let subject = if facts.title.is_empty() { &facts.task } else { &facts.title };
-    let mut text = vec![quoted(subject), ours(" ")];
+    // Ahead of everything: the end may be in another part of a long message, or cut off.
+    let mut text: Vec<Span> = possible_repeat.then(|| ours(REPEAT)).into_iter().collect();
+    text.extend([quoted(subject), ours(" ")]);
     text.extend(words::happened(facts));
     text.push(ours("."));
     let mut line = |label: &str, value: &str| {
@@ -43,9 +48,6 @@ pub fn spans(facts: &Facts, board: &str, possible_repeat: bool) -> Vec<Span> {
         text.extend([ours(", "), Span::quoted(format!("@{assignee}"))]);
     }
     text.push(ours(")"));
-    if possible_repeat {
-        text.push(ours("\nThis may be a repeat of an earlier message."));
-    }
     text
 }
 
@@ -95,10 +97,9 @@ mod tests {
     fn hand_off_and_ids_come_last() {
         let facts = Facts { handoff: Some("done once".into()), ..facts(Kind::Completed) };
         insta::assert_snapshot!(text(&facts, "default", true), @r"
-        Build report was completed.
+        (may be a repeat) Build report was completed.
         Summary: done once
         (t_00000001 on default, @writer)
-        This may be a repeat of an earlier message.
         ");
     }
 

@@ -31,12 +31,20 @@ pub(super) fn open_row(
     Ok((leg, event, body))
 }
 
-/// The claims whose bytes are still needed for the rest of a message.
+/// The claims whose bytes are still needed for the rest of a message: of what is open, and of what an
+/// operator may take up again.
 pub(super) fn needed(conn: &mut SqliteConnection) -> QueryResult<BTreeSet<i64>> {
-    let claims: Vec<Option<i64>> = legs::table
+    let mut claims: Vec<Option<i64>> = legs::table
         .filter(conditions::OpenLegs)
         .filter(legs::part.gt(0))
         .select(legs::claim_id)
         .load(conn)?;
+    let dead: Vec<Option<i64>> = legs::table
+        .filter(conditions::DeadLegs)
+        .filter(legs::part.gt(0))
+        .filter(legs::dropped.eq(0))
+        .select(legs::claim_id)
+        .load(conn)?;
+    claims.extend(dead);
     Ok(claims.into_iter().flatten().collect())
 }

@@ -85,6 +85,7 @@ fn d5_the_rest_of_a_message_keeps_its_bytes_as_long_as_it_waits() {
     block_on(port.settle(vec![ended])).unwrap();
 
     // An operator's retry goes on with the part that was not accepted, with its markup, in its thread.
+    operator.prune(BODIES).unwrap();
     assert!(operator.dead_retry(&[ids[0].0]).unwrap()[0].done);
     let leg = work(&port).owed.remove(0).legs.remove(0);
     let tally = leg.leg.tally;

@@ -103,7 +103,10 @@ async fn report_117_each_message_and_part_has_a_key_of_its_own_and_keeps_it() {
     };
     assert_eq!(bench.channel.send(&sent).await.name(), "delivered");
     let keys: Vec<String> = bench.server.seen().into_iter().map(|message| message.key).collect();
-    assert_eq!(keys, ["kgw-1", "kgw-1", "kgw-1/1", "kgw-2"]);
+    assert_eq!(keys, ["kgw-1", "kgw-1/1", "kgw-2"], "each is shown once");
+    let sent: Vec<String> = bench.server.requests().into_iter().map(|heard| heard.path).collect();
+    assert_eq!(sent.len(), 4);
+    assert!(sent[0] == sent[1] && sent[0].ends_with("/kgw-1"), "the same again: {sent:?}");
 }
 
 #[tokio::test]

@@ -160,7 +160,10 @@ async fn a_message_and_each_part_have_a_key_that_stays() {
         bench.channel.send(&sent).await;
     }
     let keys: Vec<String> = bench.server.seen().into_iter().map(|message| message.key).collect();
-    assert_eq!(keys, ["kgw-1", "kgw-1", "kgw-1/1"]);
+    assert_eq!(keys, ["kgw-1", "kgw-1/1"], "each is shown once");
+    let sent: Vec<_> = bench.server.requests().into_iter().map(|heard| heard.body).collect();
+    assert_eq!(sent.len(), 3);
+    assert_eq!(sent[0], sent[1], "the same again");
 }
 
 #[tokio::test]

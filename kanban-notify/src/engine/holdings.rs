@@ -47,8 +47,14 @@ impl Engine {
         for leg in stale {
             self.forget_leg(leg);
         }
+        // At first every board is read before anything of it is sent.
+        let mut unlooked: BTreeSet<BoardId> = BTreeSet::new();
         for owed in work.owed {
-            self.absorb(owed);
+            if first {
+                self.absorb(owed);
+            } else {
+                unlooked.extend(self.hold_unlooked(owed));
+            }
         }
         // What was being fetched was answered before, or could not be read.
         self.away.fetching.clear();
@@ -83,10 +89,10 @@ impl Engine {
         self.queue_raises(work.raises, now);
         if first {
             self.probe_refused();
-            let boards: Vec<BoardId> = self.boards.keys().copied().collect();
-            for board in boards {
-                self.read(board);
-            }
+            unlooked.extend(self.boards.keys());
+        }
+        for board in unlooked {
+            self.read(board);
         }
     }
 

@@ -65,14 +65,44 @@ impl Engine {
     /// Takes what a plan leaves open into memory, or lets it wait where every channel that it needs has
     /// enough to do.
     pub(super) fn admit(&mut self, owed: Owed) {
-        let full = if self.must_hold(&owed) { None } else { self.full_channels(&owed) };
-        let Some(channels) = full else { return self.absorb(owed) };
         let id = owed.subscription.id;
-        if self.away.waiting.insert(id) && !self.away.fetching.contains(&id) {
-            for channel in channels {
-                self.channel_mut(&channel).waiting.push_back(id);
-            }
+        // It comes with all that it has open: the ledger was asked for it after this plan.
+        if self.away.fetching.contains(&id) {
+            return;
         }
+        let full = if self.must_hold(&owed) { None } else { self.full_channels(&owed) };
+        match full {
+            Some(channels) if self.away.waiting.insert(id) => {
+                for channel in channels {
+                    self.channel_mut(&channel).waiting.push_back(id);
+                }
+            }
+            Some(_) => {}
+            None if self.away.waiting.contains(&id) => {
+                let board = self.hold_unlooked(owed);
+                if let Some(state) = board.and_then(|board| self.boards.get_mut(&board)) {
+                    state.again = true;
+                }
+            }
+            None => self.absorb(owed),
+        }
+    }
+
+    /// Holds what was not held, or not all the time; it is sent once its row was looked at (laws D10, O3,
+    /// S2). The board that is to be read for it, unless that was done before.
+    pub(super) fn hold_unlooked(&mut self, owed: Owed) -> Option<BoardId> {
+        let (board, id) = (owed.board, owed.subscription.id);
+        self.away.waiting.remove(&id);
+        let held = self.subs.contains_key(&id);
+        self.absorb(owed);
+        if held || !self.subs.contains_key(&id) {
+            return None;
+        }
+        let state = self.boards.get_mut(&board)?;
+        state.unlooked.insert(id);
+        // What a read under way shows of it was there before.
+        state.looking.remove(&id);
+        Some(board)
     }
 
     /// Whether something here needs it: its earlier legs, its claim, or its task, which is read no faster
@@ -123,6 +153,17 @@ impl Engine {
 
     /// Fetches what waits, as far as there is room, each channel's in the order in which it came.
     pub(super) fn fetch(&mut self) {
+        self.ask_for_owed();
+        // What came on another channel's behalf, or with a plan, waits for none any more.
+        for channel in self.channels.values_mut() {
+            let away = |copy: &SubscriptionId| self.away.waiting.contains(copy);
+            while channel.waiting.front().is_some_and(|copy| !away(copy)) {
+                channel.waiting.pop_front();
+            }
+        }
+    }
+
+    fn ask_for_owed(&mut self) {
         if self.away.waiting.is_empty()
             || self.stopping
             || self.loading
@@ -146,8 +187,7 @@ impl Engine {
             while self.away.fetching.len() < room
                 && let Some(copy) = channel.waiting.pop_front()
             {
-                // It may have been let in on another channel's behalf.
-                if self.away.waiting.remove(&copy) && !self.subs.contains_key(&copy) {
+                if self.away.waiting.remove(&copy) {
                     self.away.fetching.insert(copy);
                 }
             }
@@ -168,16 +208,7 @@ impl Engine {
                     leg.due_at = leg.due_at.min(self.last_seen);
                 }
             }
-            let (board, id) = (owed.board, owed.subscription.id);
-            let held = self.subs.contains_key(&id);
-            self.absorb(owed);
-            if !held
-                && self.subs.contains_key(&id)
-                && let Some(state) = self.boards.get_mut(&board)
-            {
-                state.unlooked.insert(id);
-                boards.insert(board);
-            }
+            boards.extend(self.hold_unlooked(owed));
         }
         for board in boards {
             self.read(board);

@@ -3,6 +3,7 @@
 mod boards;
 mod channels;
 mod delivery;
+mod fetching;
 mod many;
 mod parts;
 mod places;

@@ -177,9 +177,11 @@ impl Engine {
             .entry((id, kind))
             .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
         let lane = track.lane.clone();
-        track
-            .legs
-            .insert(event, Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false, begun }));
+        let open = Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false, begun });
+        if track.legs.insert(event, open).is_none() {
+            let channel = self.channel_mut(lane.channel());
+            channel.held = channel.held.saturating_add(1);
+        }
         self.legs.insert(leg_id, (id, kind, event));
         let pace = self.policy.backoff;
         let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
@@ -240,7 +242,11 @@ impl Engine {
         let Some(track) = self.tracks.get_mut(&(sub, kind)) else {
             return;
         };
-        track.legs.remove(&event);
+        if track.legs.remove(&event).is_some()
+            && let Some(channel) = self.channels.get_mut(track.lane.channel())
+        {
+            channel.held = channel.held.saturating_sub(1);
+        }
         self.touched.insert(track.lane.clone());
         if track.legs.is_empty() {
             if let Some(state) = self.lanes.get_mut(&track.lane) {

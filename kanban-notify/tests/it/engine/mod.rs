@@ -4,6 +4,7 @@ mod boards;
 mod channels;
 mod delivery;
 mod fetching;
+mod held;
 mod many;
 mod parts;
 mod places;

@@ -47,8 +47,14 @@ impl Engine {
         for leg in stale {
             self.forget_leg(leg);
         }
+        // At first every board is read before anything of it is sent.
+        let mut unlooked: BTreeSet<BoardId> = BTreeSet::new();
         for owed in work.owed {
-            self.absorb(owed);
+            if first {
+                self.absorb(owed);
+            } else {
+                unlooked.extend(self.hold_unlooked(owed));
+            }
         }
         // What was being fetched was answered before, or could not be read.
         self.away.fetching.clear();
@@ -83,10 +89,10 @@ impl Engine {
         self.queue_raises(work.raises, now);
         if first {
             self.probe_refused();
-            let boards: Vec<BoardId> = self.boards.keys().copied().collect();
-            for board in boards {
-                self.read(board);
-            }
+            unlooked.extend(self.boards.keys());
+        }
+        for board in unlooked {
+            self.read(board);
         }
     }
 
@@ -171,9 +177,11 @@ impl Engine {
             .entry((id, kind))
             .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
         let lane = track.lane.clone();
-        track
-            .legs
-            .insert(event, Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false, begun }));
+        let open = Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false, begun });
+        if track.legs.insert(event, open).is_none() {
+            let channel = self.channel_mut(lane.channel());
+            channel.held = channel.held.saturating_add(1);
+        }
         self.legs.insert(leg_id, (id, kind, event));
         let pace = self.policy.backoff;
         let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
@@ -234,7 +242,11 @@ impl Engine {
         let Some(track) = self.tracks.get_mut(&(sub, kind)) else {
             return;
         };
-        track.legs.remove(&event);
+        if track.legs.remove(&event).is_some()
+            && let Some(channel) = self.channels.get_mut(track.lane.channel())
+        {
+            channel.held = channel.held.saturating_sub(1);
+        }
         self.touched.insert(track.lane.clone());
         if track.legs.is_empty() {
             if let Some(state) = self.lanes.get_mut(&track.lane) {

@@ -72,6 +72,8 @@ pub(super) struct ChannelState {
     /// How many may be in flight now: halved by a busy receiver, grown by deliveries (law D6).
     pub(super) limit: usize,
     line: Line,
+    /// Open legs for it that are held in memory.
+    pub(super) held: usize,
     /// Copies with something for it that waits in the ledger.
     pub(super) waiting: VecDeque<SubscriptionId>,
     pub(super) pause: Option<Pause>,
@@ -91,6 +93,7 @@ impl ChannelState {
             in_flight: 0,
             limit: limit.max(1),
             line: Line::default(),
+            held: 0,
             waiting: VecDeque::new(),
             pause: None,
             probing: false,

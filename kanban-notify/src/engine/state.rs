@@ -141,9 +141,9 @@ pub(super) struct BoardState {
     pub(super) checked: bool,
     /// The read under way shows all that is open, so that the board is checked after it.
     pub(super) checking: bool,
-    /// What was fetched since, whose rows were not looked at yet; and those that the read under way shows.
+    /// What is held since, whose rows were not looked at yet; and those that the read under way shows.
     pub(super) unlooked: BTreeSet<SubscriptionId>,
-    pub(super) looking: Vec<SubscriptionId>,
+    pub(super) looking: BTreeSet<SubscriptionId>,
     /// A read or a plan of its is under way.
     pub(super) busy: bool,
     /// Read again as soon as it is not busy.
@@ -197,7 +197,7 @@ impl BoardState {
             checked: false,
             checking: false,
             unlooked: BTreeSet::new(),
-            looking: Vec::new(),
+            looking: BTreeSet::new(),
             busy: false,
             again: false,
             sweep: Sweep::Above(EventId(0)),

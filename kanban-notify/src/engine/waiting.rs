@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     Command, Engine,
-    places::FLOOD,
+    places::{ChannelState, FLOOD},
     state::{BoardState, Timer},
 };
 use crate::{
@@ -19,6 +19,9 @@ use crate::{
 
 /// Copies fetched at once, at most.
 const FETCH: usize = 512;
+/// So many legs are held for each lane that may be in line on a channel: those of lanes that rest, that have
+/// many, or that cannot go count too.
+const LEGS: usize = 4;
 
 /// What is not held, and how much is.
 #[derive(Debug)]
@@ -33,6 +36,13 @@ pub(super) struct Away {
     pub(super) line: usize,
 }
 
+impl Away {
+    /// So many held legs of a channel are enough.
+    fn most(&self) -> usize {
+        self.line.saturating_mul(LEGS)
+    }
+}
+
 impl Default for Away {
     fn default() -> Self {
         Self {
@@ -45,7 +55,8 @@ impl Default for Away {
 }
 
 impl Engine {
-    /// How many lanes in line on a channel are enough: what is owed beyond them waits in the ledger.
+    /// How many lanes in line on a channel are enough, and a few times as many legs: what is owed beyond them
+    /// waits in the ledger.
     #[must_use]
     pub fn with_line(mut self, lanes: usize) -> Self {
         self.away.line = lanes.max(1);
@@ -65,14 +76,44 @@ impl Engine {
     /// Takes what a plan leaves open into memory, or lets it wait where every channel that it needs has
     /// enough to do.
     pub(super) fn admit(&mut self, owed: Owed) {
-        let full = if self.must_hold(&owed) { None } else { self.full_channels(&owed) };
-        let Some(channels) = full else { return self.absorb(owed) };
         let id = owed.subscription.id;
-        if self.away.waiting.insert(id) && !self.away.fetching.contains(&id) {
-            for channel in channels {
-                self.channel_mut(&channel).waiting.push_back(id);
-            }
+        // It comes with all that it has open: the ledger was asked for it after this plan.
+        if self.away.fetching.contains(&id) {
+            return;
         }
+        let full = if self.must_hold(&owed) { None } else { self.full_channels(&owed) };
+        match full {
+            Some(channels) if self.away.waiting.insert(id) => {
+                for channel in channels {
+                    self.channel_mut(&channel).waiting.push_back(id);
+                }
+            }
+            Some(_) => {}
+            None if self.away.waiting.contains(&id) => {
+                let board = self.hold_unlooked(owed);
+                if let Some(state) = board.and_then(|board| self.boards.get_mut(&board)) {
+                    state.again = true;
+                }
+            }
+            None => self.absorb(owed),
+        }
+    }
+
+    /// Holds what was not held, or not all the time; it is sent once its row was looked at (laws D10, O3,
+    /// S2). The board that is to be read for it, unless that was done before.
+    pub(super) fn hold_unlooked(&mut self, owed: Owed) -> Option<BoardId> {
+        let (board, id) = (owed.board, owed.subscription.id);
+        self.away.waiting.remove(&id);
+        let held = self.subs.contains_key(&id);
+        self.absorb(owed);
+        if held || !self.subs.contains_key(&id) {
+            return None;
+        }
+        let state = self.boards.get_mut(&board)?;
+        state.unlooked.insert(id);
+        // What a read under way shows of it was there before.
+        state.looking.remove(&id);
+        Some(board)
     }
 
     /// Whether something here needs it: its earlier legs, its claim, or its task, which is read no faster
@@ -90,16 +131,25 @@ impl Engine {
 
     /// The channels that it needs, when none has room: ping and wake do not wait for each other (law D4).
     fn full_channels(&self, owed: &Owed) -> Option<BTreeSet<ChannelName>> {
-        let mut full = BTreeSet::new();
+        let (line, most) = (self.away.line, self.away.most());
+        self.channels_of(owed, |channel| {
+            !channel.waiting.is_empty() || channel.lined_up() >= line || channel.held >= most
+        })
+    }
+
+    /// The channels that it needs, when each of them is so.
+    fn channels_of(
+        &self,
+        owed: &Owed,
+        is_so: impl Fn(&ChannelState) -> bool,
+    ) -> Option<BTreeSet<ChannelName>> {
+        let mut channels = BTreeSet::new();
         for leg in &owed.legs {
             let lane = self.lane_of(&owed.subscription, leg.leg.kind, &leg.facts)?;
-            let channel = self.channels.get(lane.channel())?;
-            if channel.waiting.is_empty() && channel.lined_up() < self.away.line {
-                return None;
-            }
-            full.insert(lane.channel().clone());
+            self.channels.get(lane.channel()).filter(|channel| is_so(channel))?;
+            channels.insert(lane.channel().clone());
         }
-        (!full.is_empty()).then_some(full)
+        (!channels.is_empty()).then_some(channels)
     }
 
     /// Lets these wait, and nothing else: all that the ledger has open and that is not held.
@@ -123,6 +173,17 @@ impl Engine {
 
     /// Fetches what waits, as far as there is room, each channel's in the order in which it came.
     pub(super) fn fetch(&mut self) {
+        self.ask_for_owed();
+        // What came on another channel's behalf, or with a plan, waits for none any more.
+        for channel in self.channels.values_mut() {
+            let away = |copy: &SubscriptionId| self.away.waiting.contains(copy);
+            while channel.waiting.front().is_some_and(|copy| !away(copy)) {
+                channel.waiting.pop_front();
+            }
+        }
+    }
+
+    fn ask_for_owed(&mut self) {
         if self.away.waiting.is_empty()
             || self.stopping
             || self.loading
@@ -131,23 +192,20 @@ impl Engine {
             return;
         }
         let unseen: usize = self.boards.values().map(BoardState::unlooked).sum();
+        let most = self.away.most();
         for channel in self.channels.values_mut() {
             let has = channel.lined_up().saturating_add(unseen);
             // Not before half of it has gone: a few at a time cost as much as many.
-            if has > self.away.line / 2 {
+            let more = most.saturating_sub(channel.held);
+            if has > self.away.line / 2 || more < most / 8 {
                 continue;
             }
-            let room = self
-                .away
-                .line
-                .saturating_sub(has)
-                .saturating_add(self.away.fetching.len())
-                .min(FETCH);
+            let room = self.away.line.saturating_sub(has).min(more);
+            let room = room.saturating_add(self.away.fetching.len()).min(FETCH);
             while self.away.fetching.len() < room
                 && let Some(copy) = channel.waiting.pop_front()
             {
-                // It may have been let in on another channel's behalf.
-                if self.away.waiting.remove(&copy) && !self.subs.contains_key(&copy) {
+                if self.away.waiting.remove(&copy) {
                     self.away.fetching.insert(copy);
                 }
             }
@@ -160,23 +218,32 @@ impl Engine {
     /// What was fetched is held from now on, and sent once its rows were looked at.
     pub(super) fn fetched(&mut self, all: Vec<Owed>) {
         self.away.fetching.clear();
+        let most = self.away.most();
         let mut boards: BTreeSet<BoardId> = BTreeSet::new();
+        let mut back = Vec::new();
         for mut owed in all {
+            // Each had one leg at least; some had many.
+            let full = if self.must_hold(&owed) {
+                None
+            } else {
+                self.channels_of(&owed, |channel| channel.held >= most)
+            };
+            if let Some(channels) = full {
+                back.push((owed.subscription.id, channels));
+                continue;
+            }
             for OwedLeg { leg, .. } in &mut owed.legs {
                 if leg.state == LegState::Planned {
                     // Nothing has put it off: a later time is that of a clock that was ahead.
                     leg.due_at = leg.due_at.min(self.last_seen);
                 }
             }
-            let (board, id) = (owed.board, owed.subscription.id);
-            let held = self.subs.contains_key(&id);
-            self.absorb(owed);
-            if !held
-                && self.subs.contains_key(&id)
-                && let Some(state) = self.boards.get_mut(&board)
-            {
-                state.unlooked.insert(id);
-                boards.insert(board);
+            boards.extend(self.hold_unlooked(owed));
+        }
+        for (id, channels) in back.into_iter().rev() {
+            self.away.waiting.insert(id);
+            for channel in channels {
+                self.channel_mut(&channel).waiting.push_front(id);
             }
         }
         for board in boards {

@@ -113,6 +113,20 @@ pub const KNOWN: &[Known] = &[
         ("d1_a_stop_waits_until_an_outcome_that_could_not_be_recorded_is", "the ledger refuses an outcome after a stop", "delivered", "recorded within the grace time"),
         ("d6_a_look_that_ends_after_a_stop_begins_nothing", "a stop while a session is looked into", "-", "nothing is sent"),
     ]},
+    Known { file: "kanban-notify/tests/it/engine/fetching.rs", cites: "", entries: &[
+        ("d1_what_is_fetched_behind_a_plan_about_it_waits_for_its_next_turn_too", "more happens to what is being fetched, and again later", "-", "each told"),
+        ("d10_what_a_plan_tells_of_and_is_being_fetched_is_looked_at_first", "more happens to what is being fetched", "-", "not sent before its row was looked at"),
+        ("d10_what_comes_when_the_ledger_is_read_again_is_looked_at_first", "another process changes the ledger while much waits", "-", "what waited is not sent before its row was looked at"),
+        ("d10_what_waits_and_comes_with_a_plan_is_looked_at_first", "more happens to what waits, for a channel with room", "-", "not sent before its row was looked at"),
+        ("d4_what_waited_on_two_channels_and_was_fetched_for_one_is_in_neither_line", "more than is held for two channels, of which one is done first", "-", "all told; what is new waits behind nobody"),
+    ] },
+    Known { file: "kanban-notify/tests/it/engine/held.rs", cites: "", entries: &[
+        ("d8_little_is_held_of_what_a_receiver_is_too_busy_for_and_later_all_is_told", "a receiver answers 503 to 400 sessions", "busy", "little held; then each told"),
+        ("d4_little_is_held_of_what_one_session_is_owed_and_turn_after_turn_tells_all", "400 events for one session", "-", "little held; told in order, many in a turn"),
+        ("b6_little_is_held_of_what_a_board_is_owed_that_is_not_there", "much is owed to a board that is not open", "-", "little held"),
+        ("d4_what_a_busy_receiver_holds_up_is_in_no_other_channels_way", "a receiver that is busy, with more than is held for it", "busy", "the other channel's are told in order"),
+        ("d4_copies_with_many_events_come_whole_and_no_more_of_them_than_there_is_room_for", "more than is held, many events for each subscription", "-", "told in order, little held"),
+    ] },
     Known { file: "kanban-notify/tests/it/engine/waiting.rs", cites: "", entries: &[
         ("d4_of_all_that_is_open_at_a_start_little_is_held_and_each_is_told_in_its_turn", "a start with more open than is held", "-", "told in order, little held"),
         ("d4_what_plans_leave_open_is_held_as_far_as_there_is_room_and_the_rest_waits_its_turn", "plans come faster than anything is delivered", "-", "told in order, little held"),

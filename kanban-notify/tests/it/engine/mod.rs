@@ -3,6 +3,8 @@
 mod boards;
 mod channels;
 mod delivery;
+mod fetching;
+mod held;
 mod many;
 mod parts;
 mod places;

@@ -5,13 +5,13 @@ use kanban_notify::verdict::{Detail, Receipt};
 use super::*;
 
 /// How many lanes in line are enough here.
-const LINE: usize = 8;
+pub(super) const LINE: usize = 8;
 
 /// A ledger with so many sessions, each with one event that is planned in this order.
-struct Ledger(Vec<Owed>);
+pub(super) struct Ledger(pub(super) Vec<Owed>);
 
 impl Ledger {
-    fn new(sessions: i64) -> Self {
+    pub(super) fn new(sessions: i64) -> Self {
         let of = |id: i64| {
             let key = SubKey { task: format!("t_{id}"), ..key("api_server", &format!("s{id:03}")) };
             owed(id, key, &[id])
@@ -19,8 +19,21 @@ impl Ledger {
         Self((1..=sessions).map(of).collect())
     }
 
+    /// Something happened to a session's task: its row, and that it is on its way into the ledger.
+    pub(super) fn happens(&mut self, bench: &mut Bench, session: i64, events: &[i64]) {
+        let at = usize::try_from(session - 1).unwrap();
+        let key = self.0[at].subscription.key.clone();
+        self.0[at] = owed(session, key.clone(), events);
+        let latest = events.last().copied().unwrap();
+        let event = Event { task: key.task.clone(), ..event(latest) };
+        bench.commit();
+        bench.at(bench.now.after(Duration::from_secs(1)));
+        let copy = self.0[at].subscription.clone();
+        bench.pass(seen(vec![event], vec![row(key, Some(OURS))]), &[copy]);
+    }
+
     /// Answers what the engine fetches; says which copies those were.
-    fn fetched(&self, bench: &mut Bench) -> Vec<i64> {
+    pub(super) fn fetched(&self, bench: &mut Bench) -> Vec<i64> {
         let copies = bench.take(|command| match command {
             Command::LoadOwed(copies) => Some(copies.clone()),
             _ => None,
@@ -32,13 +45,13 @@ impl Ledger {
     }
 
     /// Everything of it waits.
-    fn work(&self) -> Work {
+    pub(super) fn work(&self) -> Work {
         let ids = self.0.iter().map(|owed| owed.subscription.id).collect();
         Work { waiting: [(ChannelName::api_server("default"), ids)].into(), ..Work::default() }
     }
 
     /// Looks at the rows that are asked for, all of which are as they were.
-    fn looked(&self, bench: &mut Bench) -> Vec<String> {
+    pub(super) fn looked(&self, bench: &mut Bench) -> Vec<String> {
         let mut seen = Vec::new();
         while let Some((opening, request)) = bench.read() {
             let of = |key: &SubKey| self.0.iter().find(|owed| owed.subscription.key == *key);
@@ -54,13 +67,13 @@ impl Ledger {
     }
 }
 
-fn bench(work: Work) -> Bench {
+pub(super) fn bench(work: Work) -> Bench {
     let policy = Policy { concurrency: 2, ..Policy::default() };
     Bench::with(policy, world(false, true), work, |engine| engine.with_line(LINE))
 }
 
 /// The session of the next intent, which is recorded and delivered.
-fn delivered(bench: &mut Bench, claim: &mut i64) -> Option<String> {
+pub(super) fn delivered(bench: &mut Bench, claim: &mut i64) -> Option<String> {
     let intent = bench.intent()?;
     *claim += 1;
     bench.feed(Input::Intended(vec![(intent.clone(), IntentResult::Won(ClaimId(*claim)))]));
@@ -69,7 +82,7 @@ fn delivered(bench: &mut Bench, claim: &mut i64) -> Option<String> {
 }
 
 /// Delivers everything; the order, and the most legs that were held at a time.
-fn all_delivered(bench: &mut Bench, ledger: &Ledger) -> (Vec<String>, usize) {
+pub(super) fn all_delivered(bench: &mut Bench, ledger: &Ledger) -> (Vec<String>, usize) {
     let (mut told, mut most, mut claim) = (Vec::new(), 0, 0);
     loop {
         most = most.max(bench.engine.held());
@@ -84,7 +97,7 @@ fn all_delivered(bench: &mut Bench, ledger: &Ledger) -> (Vec<String>, usize) {
     }
 }
 
-fn sessions(count: usize) -> Vec<String> {
+pub(super) fn sessions(count: usize) -> Vec<String> {
     (1..=count).map(|id| format!("s{id:03}")).collect()
 }
 

@@ -170,7 +170,8 @@ fn events(body: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn d3_many_events_for_one_session_travel_together() {
-    let mut sim = Sim::new(5, true, true);
+    // A world with memory for all of them.
+    let mut sim = Sim::new(15, true, true);
     sim.healthy = true;
     for n in 0..10 {
         let now = sim.now;

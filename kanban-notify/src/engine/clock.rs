@@ -39,8 +39,11 @@ impl Engine {
                 open.leg.due_at = open.leg.due_at.before(by);
             }
         }
-        for pause in self.channels.values_mut().filter_map(|channel| channel.pause.as_mut()) {
-            pause.until = pause.until.before(by);
+        for channel in self.channels.values_mut() {
+            channel.next_swap = channel.next_swap.map(|at| at.before(by));
+            if let Some(pause) = &mut channel.pause {
+                pause.until = pause.until.before(by);
+            }
         }
         self.wakes.step_back(by);
         for claim in self.claims.values_mut() {

@@ -20,6 +20,7 @@ mod planning;
 mod raises;
 mod reading;
 mod state;
+mod swapping;
 mod unknown;
 mod waiting;
 mod wakes;
@@ -306,6 +307,7 @@ impl Engine {
             self.try_lane(lane, now);
         }
         self.fill_places(now);
+        self.make_room(now);
         self.fetch();
         self.go_on_with_sweeps();
         self.tell_timer();
@@ -369,6 +371,8 @@ impl Engine {
                 Timer::Unknown(claim) => self.unknown_step(claim, now),
                 Timer::Resettle(claim) => self.resettle(claim),
                 Timer::Channel(channel) => self.channel_due(&channel),
+                // Seen to with every input.
+                Timer::Swap(_) => {}
             }
         }
     }

@@ -76,6 +76,8 @@ pub(super) struct ChannelState {
     pub(super) held: usize,
     /// Copies with something for it that waits in the ledger.
     pub(super) waiting: VecDeque<SubscriptionId>,
+    /// Nothing that is held for it can go, and then it lets go of some of that.
+    pub(super) next_swap: Option<Timestamp>,
     pub(super) pause: Option<Pause>,
     pub(super) probing: bool,
     pub(super) failed_probes: u32,
@@ -95,6 +97,7 @@ impl ChannelState {
             line: Line::default(),
             held: 0,
             waiting: VecDeque::new(),
+            next_swap: None,
             pause: None,
             probing: false,
             failed_probes: 0,
@@ -110,7 +113,7 @@ impl ChannelState {
     }
 
     /// Whether one more may be in flight.
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         let limit = if self.unreachable > 0 { 1 } else { self.limit };
         self.pause.is_none() && self.in_flight < limit
     }

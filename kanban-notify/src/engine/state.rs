@@ -129,6 +129,7 @@ pub(super) enum Timer {
     Unknown(ClaimId),
     Resettle(ClaimId),
     Channel(ChannelName),
+    Swap(ChannelName),
 }
 
 /// One open board.

@@ -27,7 +27,7 @@ const LEGS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Away {
     /// Copies with something open that is not held.
-    waiting: HashSet<SubscriptionId>,
+    pub(super) waiting: HashSet<SubscriptionId>,
     /// Copies that are being fetched.
     pub(super) fetching: BTreeSet<SubscriptionId>,
     /// The copies that were held when everything open was asked for.
@@ -38,8 +38,13 @@ pub(super) struct Away {
 
 impl Away {
     /// So many held legs of a channel are enough.
-    fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         self.line.saturating_mul(LEGS)
+    }
+
+    /// Nothing is fetched while there is room for fewer: a few at a time cost as much as many.
+    pub(super) fn least_room(&self) -> usize {
+        (self.most() / 8).max(1)
     }
 }
 
@@ -192,12 +197,12 @@ impl Engine {
             return;
         }
         let unseen: usize = self.boards.values().map(BoardState::unlooked).sum();
-        let most = self.away.most();
+        let (most, least) = (self.away.most(), self.away.least_room());
         for channel in self.channels.values_mut() {
             let has = channel.lined_up().saturating_add(unseen);
             // Not before half of it has gone: a few at a time cost as much as many.
             let more = most.saturating_sub(channel.held);
-            if has > self.away.line / 2 || more < most / 8 {
+            if has > self.away.line / 2 || more < least {
                 continue;
             }
             let room = self.away.line.saturating_sub(has).min(more);

@@ -125,6 +125,9 @@ pub const KNOWN: &[Known] = &[
         ("d4_little_is_held_of_what_one_session_is_owed_and_turn_after_turn_tells_all", "400 events for one session", "-", "little held; told in order, many in a turn"),
         ("b6_little_is_held_of_what_a_board_is_owed_that_is_not_there", "much is owed to a board that is not open", "-", "little held"),
         ("d4_what_a_busy_receiver_holds_up_is_in_no_other_channels_way", "a receiver that is busy, with more than is held for it", "busy", "the other channel's are told in order"),
+        ("d4_sessions_that_are_busy_are_in_no_other_sessions_way", "more than is held for sessions that answer 503", "busy", "the others on the channel are told, little held"),
+        ("d4_a_session_that_is_owed_much_and_does_not_answer_is_in_no_other_sessions_way", "more than is held for a session that does not answer", "-", "the others on the channel are told, little held"),
+        ("b6_a_board_that_is_not_there_is_in_no_other_boards_way", "more than is held for a board that is not open", "-", "the other board's are told, little held"),
         ("d4_copies_with_many_events_come_whole_and_no_more_of_them_than_there_is_room_for", "more than is held, many events for each subscription", "-", "told in order, little held"),
     ] },
     Known { file: "kanban-notify/tests/it/engine/waiting.rs", cites: "", entries: &[

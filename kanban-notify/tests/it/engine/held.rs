@@ -130,3 +130,58 @@ fn d4_copies_with_many_events_come_whole_and_no_more_of_them_than_there_is_room_
     assert_eq!(told, sessions(40));
     assert!(most < MOST + 10, "{most} legs were held");
 }
+
+/// Of 200 sessions on one channel the first half cannot be told; whether all others are, within a few minutes.
+fn others_are_told(ledger: &Ledger, bench: &mut Bench, fate: impl Fn(usize) -> Option<Verdict>) {
+    let (mut told, mut claim, mut most) = (Vec::new(), 0, 0);
+    for _ in 0..1_000 {
+        ledger.fetched(bench);
+        ledger.looked(bench);
+        most = most.max(bench.engine.held());
+        let Some(intent) = bench.intent() else {
+            bench.at(bench.now.after(Duration::from_secs(1)));
+            continue;
+        };
+        claim += 1;
+        let at = ledger.0.iter().position(|owed| owed.legs[0].leg.id == intent.legs[0]).unwrap();
+        bench.feed(Input::Intended(vec![(intent, IntentResult::Won(ClaimId(claim)))]));
+        if let Some(verdict) = fate(at) {
+            told.extend(matches!(verdict, Verdict::Delivered(_)).then_some(at));
+            bench.sent(claim, verdict);
+        }
+    }
+    told.sort_unstable();
+    assert_eq!(told, (100..200).collect::<Vec<_>>());
+    assert!(most <= MOST, "{most} legs were held");
+}
+
+fn delivered_to_others(at: usize) -> Option<Verdict> {
+    (at >= 100).then(|| Verdict::Delivered(Receipt::default()))
+}
+
+#[test]
+fn d4_sessions_that_are_busy_are_in_no_other_sessions_way() {
+    let ledger = Ledger::new(200);
+    let mut bench = bench(ledger.work());
+    others_are_told(&ledger, &mut bench, |at| delivered_to_others(at).or(Some(busy())));
+}
+
+#[test]
+fn d4_a_session_that_is_owed_much_and_does_not_answer_is_in_no_other_sessions_way() {
+    let mut ledger = Ledger::new(200);
+    for owed in ledger.0.iter_mut().take(100) {
+        owed.subscription.key.chat = "same".into();
+    }
+    let mut bench = bench(ledger.work());
+    others_are_told(&ledger, &mut bench, delivered_to_others);
+}
+
+#[test]
+fn b6_a_board_that_is_not_there_is_in_no_other_boards_way() {
+    let mut ledger = Ledger::new(200);
+    for owed in ledger.0.iter_mut().take(100) {
+        owed.board = BoardId(2);
+    }
+    let mut bench = bench(ledger.work());
+    others_are_told(&ledger, &mut bench, delivered_to_others);
+}

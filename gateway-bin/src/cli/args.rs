@@ -306,7 +306,7 @@ pub(super) struct TargetArgs {
     /// The task.
     #[arg(add = complete::tasks())]
     pub(super) task: String,
-    /// The platform; this build serves `api_server` and `console`.
+    /// The platform, as `api_server`, `console`, `telegram`; docs/PLATFORMS.md has those of this build.
     #[arg(add = complete::platforms())]
     pub(super) platform: String,
     /// The chat, or the raw session id.

@@ -207,7 +207,7 @@ pub(super) fn ended(left: &Left) {
     if left.nothing() {
         tracing::info!(delivered, dead, "ended; everything has its outcome");
     } else {
-        let due_at = left.due_at.map(|at| at.micros().div_euclid(1_000_000));
+        let due_at = left.due_at.map(tracing::field::display);
         tracing::warn!(
             delivered,
             dead,

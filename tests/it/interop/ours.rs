@@ -182,16 +182,21 @@ impl Ours {
 
     /// Waits until `count` deliveries are delivered, none is open, and their cursors are on the boards.
     pub(super) async fn delivered(&self, count: i64, within: Duration) {
+        let delivered = self.settled(count, within).await;
+        assert_eq!(delivered, count, "{:?}", self.counts());
+    }
+
+    /// The same for at least `count`; answers how many there are.
+    pub(super) async fn settled(&self, count: i64, within: Duration) -> i64 {
         let what = format!("{count} deliveries settled");
         eventually(&what, within, async || {
             let counts = self.counts();
             let open = ["planned", "intended", "retrying", "unknown"];
             let open: i64 = open.iter().filter_map(|state| counts.legs.get(*state)).sum();
             let delivered = counts.legs.get("delivered").copied().unwrap_or(0);
-            (open == 0 && delivered >= count && counts.raises == 0).then_some(())
+            (open == 0 && delivered >= count && counts.raises == 0).then_some(delivered)
         })
-        .await;
-        assert_eq!(self.legs("delivered"), count, "{:?}", self.counts());
+        .await
     }
 }
 

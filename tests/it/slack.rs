@@ -53,16 +53,21 @@ async fn o5_report_78_channels_of_two_workspaces_are_told_once_each_in_order_and
     assert!(!String::from_utf8_lossy(&ledger).contains("FAKE"));
 }
 
-#[tokio::test]
-async fn d1_report_2_what_was_refused_with_a_200_comes_again_until_it_is_accepted() {
-    let (world, server) = world().await;
-    server.play([refuses("request_timeout"), refuses("an_error_that_is_new")]);
+/// One task of one subscription is completed; ends once that is settled.
+async fn completes_once(world: &World, platform: &str, chat: &str) {
     let task = world.cards.task("Build the report");
-    let row = world.cards.subscribe(&task, "slack", "C1");
+    let row = world.cards.subscribe(&task, platform, chat);
     let running = world.start();
     let event = world.cards.complete(&task, "14 pages");
     world.settled(&row, event).await;
     running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn d1_report_2_what_was_refused_with_a_200_comes_again_until_it_is_accepted() {
+    let (world, server) = world().await;
+    server.play([refuses("request_timeout"), refuses("an_error_that_is_new")]);
+    completes_once(&world, "slack", "C1").await;
     assert_eq!((server.requests().len(), server.seen().len()), (3, 1));
     assert!(!server.seen()[0].text.contains("repeat"), "{:?}", server.seen());
 }
@@ -71,12 +76,7 @@ async fn d1_report_2_what_was_refused_with_a_200_comes_again_until_it_is_accepte
 async fn d7_report_2_what_slack_itself_is_in_doubt_about_comes_once_more_and_says_so() {
     let (world, server) = world().await;
     server.play([refuses("internal_error")]);
-    let task = world.cards.task("Build the report");
-    let row = world.cards.subscribe(&task, "slack", "C1");
-    let running = world.start();
-    let event = world.cards.complete(&task, "14 pages");
-    world.settled(&row, event).await;
-    running.stop().await.unwrap();
+    completes_once(&world, "slack", "C1").await;
     assert_eq!((server.requests().len(), server.seen().len()), (2, 1));
     assert!(server.seen()[0].text.contains("repeat"), "{:?}", server.seen());
 }
@@ -85,12 +85,7 @@ async fn d7_report_2_what_slack_itself_is_in_doubt_about_comes_once_more_and_say
 async fn d8_report_100_a_header_without_words_is_waited_for() {
     let (world, server) = world().await;
     server.play([PushAct::Answer(PushAnswer::new(429, "").with("retry-after", "1"))]);
-    let task = world.cards.task("Build the report");
-    let row = world.cards.subscribe(&task, "slack", "C1");
-    let running = world.start();
-    let event = world.cards.complete(&task, "14 pages");
-    world.settled(&row, event).await;
-    running.stop().await.unwrap();
+    completes_once(&world, "slack", "C1").await;
     assert_eq!((server.requests().len(), server.seen().len()), (2, 1));
     assert!(!server.seen()[0].text.contains("repeat"), "{:?}", server.seen());
 }
@@ -102,12 +97,7 @@ async fn o5_a_webhook_in_the_environment_is_enough() {
     let world = World::new().await;
     let dotenv = format!("SLACK_WEBHOOK_URL={}/services/T0/B0/FAKEhook\n", server.url());
     std::fs::write(world.hermes().join(".env"), dotenv).unwrap();
-    let task = world.cards.task("Build the report");
-    let row = world.cards.subscribe(&task, "slack_webhook", "team");
-    let running = world.start();
-    let event = world.cards.complete(&task, "14 pages");
-    world.settled(&row, event).await;
-    running.stop().await.unwrap();
+    completes_once(&world, "slack_webhook", "team").await;
     assert_eq!(server.seen().len(), 1);
     let ledger = std::fs::read(world.ledger()).unwrap();
     assert!(!String::from_utf8_lossy(&ledger).contains("FAKE"));

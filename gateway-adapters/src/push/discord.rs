@@ -191,7 +191,7 @@ impl Channel for Discord {
         encode(message, &self.format)
     }
 
-    #[tracing::instrument(name = "discord.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "discord.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { chat, thread, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no channel");

@@ -169,7 +169,7 @@ impl Channel for Email {
         letter::pinned(message, &self.format)
     }
 
-    #[tracing::instrument(name = "email.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "email.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let target =
             |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };

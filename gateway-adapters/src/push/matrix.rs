@@ -289,7 +289,7 @@ impl Channel for Matrix {
         pin(parts.collect())
     }
 
-    #[tracing::instrument(name = "matrix.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "matrix.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { chat: room, thread, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no room");

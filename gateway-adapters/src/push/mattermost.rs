@@ -190,7 +190,7 @@ impl Channel for Mattermost {
         pin(parts.collect())
     }
 
-    #[tracing::instrument(name = "mattermost.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "mattermost.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { chat, thread, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no channel");

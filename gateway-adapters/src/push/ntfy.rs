@@ -204,7 +204,7 @@ impl Channel for Ntfy {
         pin(parts.collect())
     }
 
-    #[tracing::instrument(name = "ntfy.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "ntfy.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { chat: topic, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no topic");

@@ -178,7 +178,7 @@ impl Channel for SignedWebhook {
         body::pinned(destination, message, &self.format)
     }
 
-    #[tracing::instrument(name = "signed_webhook.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "signed_webhook.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let target =
             |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };

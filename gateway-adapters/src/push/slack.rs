@@ -279,7 +279,7 @@ impl Channel for Slack {
         encode(message, &self.format)
     }
 
-    #[tracing::instrument(name = "slack.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "slack.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { chat, thread, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no channel");

@@ -233,7 +233,7 @@ impl Channel for Telegram {
         pin(parts.collect())
     }
 
-    #[tracing::instrument(name = "telegram.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "telegram.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { chat, thread, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no chat");

@@ -135,7 +135,7 @@ impl Channel for Webhook {
         encode(message, &self.format)
     }
 
-    #[tracing::instrument(name = "discord_webhook.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "discord_webhook.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
         let Destination::Chat { thread, .. } = &parcel.destination else {
             let detail = Detail::new("a session is no channel");

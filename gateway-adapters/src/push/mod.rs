@@ -17,6 +17,7 @@ mod mattermost;
 mod ntfy;
 pub mod pace;
 pub mod pin;
+pub mod post;
 mod settings;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use kanban_notify::{ids::ChannelName, ports::Channel};
 
-pub use settings::{DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Settings, max_length};
+pub use settings::{DEDUPLICATES, Field, FieldKind, Settings, max_length, secret, url};
 
 use crate::{AdapterError, http::HttpClient};
 

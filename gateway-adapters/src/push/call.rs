@@ -19,9 +19,10 @@ use crate::{
 
 /// The longest one exchange takes; after it the outcome is unknown.
 const TOTAL: Duration = Duration::from_secs(30);
-/// So much of an answer is read, and so much of it kept.
+/// So much of an answer is read, and so much of it kept: platforms repeat the message in it, some with six
+/// letters for one.
 const ANSWER: usize = 1 << 20;
-const KEEP: usize = 16 << 10;
+const KEEP: usize = 256 << 10;
 
 /// The way to one platform.
 #[derive(Clone, Debug)]

@@ -9,6 +9,8 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+#[cfg(feature = "gotify")]
+mod gotify;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(feature = "mattermost")]
@@ -80,6 +82,8 @@ pub const PLATFORMS: &[Platform] = &[
     discord::WEBHOOK,
     #[cfg(feature = "email")]
     email::PLATFORM,
+    #[cfg(feature = "gotify")]
+    gotify::PLATFORM,
     #[cfg(feature = "matrix")]
     matrix::PLATFORM,
     #[cfg(feature = "mattermost")]

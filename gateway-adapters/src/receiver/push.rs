@@ -3,6 +3,7 @@
 mod discord;
 #[cfg(feature = "email")]
 mod email;
+mod gotify;
 mod matrix;
 mod mattermost;
 mod ntfy;
@@ -31,6 +32,7 @@ use tokio::{
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
+pub use gotify::gotify;
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};
 pub use ntfy::ntfy;

@@ -4,6 +4,7 @@ mod contract;
 mod discord;
 mod documented;
 mod email;
+mod gotify;
 mod matrix;
 mod mattermost;
 mod ntfy;

@@ -1,13 +1,15 @@
 //! Push platforms through the whole stack, set up by variables in Hermes' own file: every message once, in order.
 
-use gateway_adapters::receiver::push::{Platform, PushAct, PushAnswer, PushServer, gotify};
+use gateway_adapters::receiver::push::{
+    Platform, PushAct, PushAnswer, PushServer, gotify, pushover,
+};
 
 use crate::support::world::World;
 
 struct Case {
     name: &'static str,
     server: fn() -> Platform,
-    /// The file; `{url}` is where the server is.
+    /// The file; `{url}` is where the server is, which our own configuration says where no variable does.
     dotenv: &'static str,
     chat: &'static str,
     /// What must be nowhere in the ledger.
@@ -18,8 +20,11 @@ struct Case {
 /// comes again says so.
 async fn told_once_and_in_order(case: &Case, is_marked: bool) {
     let server = PushServer::start((case.server)()).await.unwrap();
-    let world = World::new().await;
+    let mut world = World::new().await;
     let dotenv = case.dotenv.replace("{url}", &server.url());
+    if dotenv == case.dotenv {
+        world.set(&format!("{}.url", case.name), &server.url());
+    }
     std::fs::write(world.hermes().join(".env"), dotenv).unwrap();
     let fails = |status| PushAct::Answer(PushAnswer::new(status, "").with("retry-after", "0"));
     server.play([fails(503), PushAct::Honest, fails(500), PushAct::Honest, PushAct::Swallow]);
@@ -51,6 +56,18 @@ async fn d7_gotify_is_told_once_each_and_what_may_be_a_repeat_says_so() {
         server: || gotify("AFAKEtoken"),
         dotenv: "GOTIFY_TOKEN=AFAKEtoken\nGOTIFY_URL={url}/\n",
         chat: "ops",
+        secret: "FAKEtoken",
+    };
+    told_once_and_in_order(&case, true).await;
+}
+
+#[tokio::test]
+async fn d7_pushover_is_told_once_each_and_what_may_be_a_repeat_says_so() {
+    let case = Case {
+        name: "pushover",
+        server: || pushover("aFAKEtoken", "uQiRzpo4DXghDmr9QzzfQu27cmVRsG"),
+        dotenv: "PUSHOVER_TOKEN=aFAKEtoken\nPUSHOVER_USER=uQiRzpo4DXghDmr9QzzfQu27cmVRsG\n",
+        chat: "me",
         secret: "FAKEtoken",
     };
     told_once_and_in_order(&case, true).await;

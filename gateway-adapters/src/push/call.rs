@@ -189,6 +189,17 @@ pub fn post_json(uri: Uri, body: &Value) -> Request<Bytes> {
     request
 }
 
+/// A `POST` of a form.
+pub fn post_form(uri: Uri, fields: &[(&str, &str)]) -> Request<Bytes> {
+    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", base::segment(value)));
+    let mut request = Request::new(Bytes::from(pairs.collect::<Vec<_>>().join("&")));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri;
+    let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+    request.headers_mut().insert(header::CONTENT_TYPE, form);
+    request
+}
+
 /// A `GET`.
 pub fn get(uri: Uri) -> Request<Bytes> {
     let mut request = Request::new(Bytes::new());

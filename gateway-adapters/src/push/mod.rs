@@ -20,6 +20,8 @@ mod ntfy;
 pub mod pace;
 pub mod pin;
 pub mod post;
+#[cfg(feature = "pushover")]
+mod pushover;
 mod settings;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -90,6 +92,8 @@ pub const PLATFORMS: &[Platform] = &[
     mattermost::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "pushover")]
+    pushover::PLATFORM,
     #[cfg(feature = "signed_webhook")]
     signed_webhook::PLATFORM,
     #[cfg(feature = "slack")]

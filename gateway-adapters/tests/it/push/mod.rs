@@ -8,6 +8,7 @@ mod gotify;
 mod matrix;
 mod mattermost;
 mod ntfy;
+mod pushover;
 mod signed_webhook;
 mod slack;
 mod telegram;

@@ -1,7 +1,7 @@
 //! Push platforms through the whole stack, set up by variables in Hermes' own file: every message once, in order.
 
 use gateway_adapters::receiver::push::{
-    Platform, PushAct, PushAnswer, PushServer, gotify, pushover,
+    Platform, PushAct, PushAnswer, PushServer, gotify, homeassistant, pushover,
 };
 
 use crate::support::world::World;
@@ -56,6 +56,32 @@ async fn d7_gotify_is_told_once_each_and_what_may_be_a_repeat_says_so() {
         server: || gotify("AFAKEtoken"),
         dotenv: "GOTIFY_TOKEN=AFAKEtoken\nGOTIFY_URL={url}/\n",
         chat: "ops",
+        secret: "FAKEtoken",
+    };
+    told_once_and_in_order(&case, true).await;
+}
+
+const HASS: &str = "HASS_TOKEN=eyJ.FAKEtoken\nHASS_URL={url}\n";
+
+#[tokio::test]
+async fn d7_home_assistant_is_told_once_each_and_a_repeat_replaces_what_is_there() {
+    let case = Case {
+        name: "homeassistant",
+        server: || homeassistant("eyJ.FAKEtoken", "mobile_app_ann"),
+        dotenv: HASS,
+        chat: "ha_events",
+        secret: "FAKEtoken",
+    };
+    told_once_and_in_order(&case, false).await;
+}
+
+#[tokio::test]
+async fn d7_a_notify_service_is_told_once_each_and_what_may_be_a_repeat_says_so() {
+    let case = Case {
+        name: "homeassistant_notify",
+        server: || homeassistant("eyJ.FAKEtoken", "mobile_app_ann"),
+        dotenv: HASS,
+        chat: "mobile_app_ann",
         secret: "FAKEtoken",
     };
     told_once_and_in_order(&case, true).await;

@@ -1,6 +1,9 @@
 //! One request to a platform: its answer read to the end, with everything secret taken out of its words.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::OnceLock,
+    time::{Duration, SystemTime},
+};
 
 use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::Bytes;
@@ -123,6 +126,33 @@ pub fn named(origin: &str, verdict: Verdict) -> Verdict {
             Verdict::Permanent { fault: Fault::Credential, detail }
         }
         other => other,
+    }
+}
+
+/// Whether a credential was refused for good: it must not be tried again.
+#[derive(Debug, Default)]
+pub struct Spent(OnceLock<Detail>);
+
+impl Spent {
+    /// Refuses what would be sent with it.
+    ///
+    /// # Errors
+    ///
+    /// The verdict that it was refused with.
+    pub fn check(&self) -> Result<(), Verdict> {
+        match self.0.get() {
+            Some(detail) => {
+                Err(Verdict::Permanent { fault: Fault::Credential, detail: detail.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the verdict that it was refused with.
+    pub fn spend(&self, verdict: Verdict) -> Verdict {
+        let detail = || format!("{}; it is not asked again", verdict.detail());
+        let detail = self.0.get_or_init(|| Detail::new(&detail())).clone();
+        Verdict::Permanent { fault: Fault::Credential, detail }
     }
 }
 

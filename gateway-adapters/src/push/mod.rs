@@ -11,6 +11,8 @@ mod email;
 pub mod escape;
 #[cfg(feature = "gotify")]
 mod gotify;
+#[cfg(feature = "homeassistant")]
+mod homeassistant;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(feature = "mattermost")]
@@ -86,6 +88,10 @@ pub const PLATFORMS: &[Platform] = &[
     email::PLATFORM,
     #[cfg(feature = "gotify")]
     gotify::PLATFORM,
+    #[cfg(feature = "homeassistant")]
+    homeassistant::PLATFORM,
+    #[cfg(feature = "homeassistant")]
+    homeassistant::NOTIFY,
     #[cfg(feature = "matrix")]
     matrix::PLATFORM,
     #[cfg(feature = "mattermost")]

@@ -4,6 +4,7 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 mod gotify;
+mod homeassistant;
 mod matrix;
 mod mattermost;
 mod ntfy;
@@ -34,6 +35,7 @@ pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
 pub use gotify::gotify;
+pub use homeassistant::homeassistant;
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};
 pub use ntfy::ntfy;
@@ -303,4 +305,18 @@ fn decoded(text: &str) -> Option<String> {
         });
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Text in which a backslash stands before signs, as people see it; `None` where one of `markup` is bare.
+fn unescaped(text: &str, markup: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut signs = text.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '\\' => plain.push(signs.next().filter(char::is_ascii_punctuation)?),
+            sign if markup.contains(sign) => return None,
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
 }

@@ -5,6 +5,7 @@ mod discord;
 mod documented;
 mod email;
 mod gotify;
+mod homeassistant;
 mod matrix;
 mod mattermost;
 mod ntfy;

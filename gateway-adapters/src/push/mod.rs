@@ -32,6 +32,8 @@ mod slack;
 pub mod split;
 #[cfg(feature = "telegram")]
 mod telegram;
+#[cfg(feature = "zulip")]
+mod zulip;
 
 use std::sync::Arc;
 
@@ -108,6 +110,8 @@ pub const PLATFORMS: &[Platform] = &[
     slack::WEBHOOK,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
+    #[cfg(feature = "zulip")]
+    zulip::PLATFORM,
 ];
 
 /// The platform called `name`.

@@ -13,6 +13,8 @@ mod pushover;
 mod signed_webhook;
 mod slack;
 mod telegram;
+#[cfg(feature = "zulip")]
+mod zulip;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -44,6 +46,8 @@ pub use pushover::pushover;
 pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
 pub use telegram::telegram;
+#[cfg(feature = "zulip")]
+pub use zulip::zulip;
 
 use super::reply::Closed;
 use crate::AdapterError;

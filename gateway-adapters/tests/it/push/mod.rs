@@ -13,3 +13,4 @@ mod pushover;
 mod signed_webhook;
 mod slack;
 mod telegram;
+mod zulip;

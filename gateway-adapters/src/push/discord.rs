@@ -28,10 +28,7 @@ use super::{
 };
 use crate::{
     AdapterError,
-    http::{
-        HttpClient,
-        base::{base, route},
-    },
+    http::{HttpClient, base::route},
 };
 
 use answers::{judge, refused};
@@ -78,7 +75,7 @@ struct Discord {
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
     let token = settings.secret(&name, "token")?;
-    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let base = settings.base_or(&name, DEFAULT_URL)?;
     Ok(channel(Discord {
         me: route(name.as_str(), &base, "/applications/@me")?,
         base,

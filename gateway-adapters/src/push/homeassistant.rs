@@ -24,10 +24,7 @@ use super::{
 };
 use crate::{
     AdapterError,
-    http::{
-        HttpClient,
-        base::{base, route},
-    },
+    http::{HttpClient, base::route},
 };
 
 /// The entry in the list for its own interface.
@@ -93,7 +90,7 @@ fn make(
 ) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = platform.channel();
     let token = settings.secret(&name, "token")?;
-    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let base = settings.base_or(&name, DEFAULT_URL)?;
     let format = match way {
         Way::Interface => Format::new(Unit::Bytes, settings.max_length(16_384), shown, shown),
         // What services for telephones take at the most is 4 KiB with all that is around it.

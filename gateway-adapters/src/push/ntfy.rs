@@ -28,11 +28,7 @@ use super::{
 };
 use crate::{
     AdapterError,
-    http::{
-        HttpClient,
-        base::{base, route},
-        retry_after::LONGEST,
-    },
+    http::{HttpClient, base::route, retry_after::LONGEST},
 };
 
 /// The entry in the list.
@@ -94,7 +90,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let token = settings.text("token").map(|_| settings.secret(&name, "token")).transpose()?;
     let authorization = token.as_ref().map(|token| authorization(&name, token)).transpose()?;
     let is_markdown = settings.is_on("markdown");
-    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let base = settings.base_or(&name, DEFAULT_URL)?;
     let probe = if token.is_some() { "/v1/account" } else { "/v1/health" };
     Ok(channel(Ntfy {
         probe: route(name.as_str(), &base, probe)?,

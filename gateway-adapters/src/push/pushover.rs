@@ -29,7 +29,7 @@ use crate::{
     AdapterError,
     http::{
         HttpClient,
-        base::{base, route, segment},
+        base::{route, segment},
         retry_after::until,
     },
 };
@@ -82,7 +82,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let name = PLATFORM.channel();
     let token = settings.secret(&name, "token")?;
     let user = settings.text("user").map(|_| settings.secret(&name, "user")).transpose()?;
-    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let base = settings.base_or(&name, DEFAULT_URL)?;
     let limits = format!("/1/apps/limits.json?token={}", segment(token.expose_secret()));
     let secrets = [token.clone()].into_iter().chain(user.clone());
     Ok(channel(Pushover {

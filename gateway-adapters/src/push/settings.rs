@@ -102,6 +102,15 @@ impl Settings {
         base(channel.as_str(), self.text("url").ok_or_else(missing)?)
     }
 
+    /// Where a platform is, or else its usual address.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Address`] where it is none.
+    pub fn base_or(&self, channel: &ChannelName, usual: &str) -> Result<String, AdapterError> {
+        base(channel.as_str(), self.text("url").unwrap_or(usual))
+    }
+
     /// The value of a secret field.
     ///
     /// # Errors

@@ -32,10 +32,7 @@ use super::{
 };
 use crate::{
     AdapterError,
-    http::{
-        HttpClient,
-        base::{base, route},
-    },
+    http::{HttpClient, base::route},
 };
 
 use errors::{DOUBTFUL, LATER, fault_of};
@@ -105,7 +102,7 @@ struct Workspace {
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
     let tokens = settings.secrets(&name, "token")?;
-    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let base = settings.base_or(&name, DEFAULT_URL)?;
     let workspace = |token| {
         Ok(Workspace {
             authorization: bearer(&name, token)?,

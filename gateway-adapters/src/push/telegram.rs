@@ -29,7 +29,7 @@ use crate::{
     AdapterError,
     http::{
         HttpClient,
-        base::{base, route},
+        base::route,
         retry_after::{clamp, seconds},
     },
 };
@@ -79,7 +79,7 @@ struct Telegram {
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
     let token = settings.secret(&name, "token")?;
-    let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
+    let base = settings.base_or(&name, DEFAULT_URL)?;
     let method = |method: &str| {
         let token = in_path(&name, &token)?;
         route(name.as_str(), &base, &format!("/bot{token}/{method}"))

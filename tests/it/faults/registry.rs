@@ -261,6 +261,13 @@ pub const KNOWN: &[Known] = &[
         ("d8_report_31_a_thread_that_is_gone_is_left_out_once", "404 unknown channel for a thread", "thread", "once in the channel above, which says so"),
         ("d8_report_108_a_webhook_that_is_gone_is_left_alone_and_a_new_address_goes_on_by_itself", "401 invalid webhook token, a right address later", "credential", "asked once; told once the address is right"),
     ]},
+    Known { file: "tests/it/push_platforms.rs", cites: "", entries: &[
+        ("d7_gotify_is_told_once_each_and_what_may_be_a_repeat_says_so", "503, then 500, then a message is taken and its answer dropped", "unknown", "each told once, in order; the last once more, marked"),
+        ("d7_home_assistant_is_told_once_each_and_a_repeat_replaces_what_is_there", "the same, with a title that looks like a template", "unknown", "each told once, in order, as text; the last again under its key, unmarked"),
+        ("d7_a_notify_service_is_told_once_each_and_what_may_be_a_repeat_says_so", "the same by a notify service", "unknown", "each told once, in order, as text; the last once more, marked"),
+        ("d7_pushover_is_told_once_each_and_what_may_be_a_repeat_says_so", "as for Gotify", "unknown", "as for Gotify"),
+        ("d7_zulip_is_told_once_each_and_what_may_be_a_repeat_says_so", "as for Gotify", "unknown", "as for Gotify"),
+    ]},
     Known { file: "tests/it/slack.rs", cites: "", entries: &[
         ("o5_report_78_channels_of_two_workspaces_are_told_once_each_in_order_and_in_their_thread", "two tokens, each refused for the other's channel; a title that looks like a mention", "delivered", "each told once, in order, in its thread"),
         ("d1_report_2_what_was_refused_with_a_200_comes_again_until_it_is_accepted", "200 with `ok: false` twice", "retryable", "told once, unmarked"),

@@ -52,6 +52,10 @@ const TOKEN: Field = secret("token", "HASS_TOKEN", "A long-lived access token.")
 const ADDRESS: Field = url("HASS_URL", DEFAULT_URL, "Where Home Assistant is.");
 const DEFAULT_URL: &str = "http://homeassistant.local:8123";
 
+/// In bytes, as in the next one: there is no limit, and people read no more.
+const INTERFACE: usize = 16_384;
+/// What services for telephones take at the most is 4 KiB with all that is around it.
+const SERVICE: usize = 2_048;
 /// It has no limit; this only keeps bursts short.
 const ALL: Cap = Cap::new(20, Duration::from_millis(100));
 
@@ -92,9 +96,10 @@ fn make(
     let token = settings.secret(&name, "token")?;
     let base = settings.base_or(&name, DEFAULT_URL)?;
     let format = match way {
-        Way::Interface => Format::new(Unit::Bytes, settings.max_length(16_384), shown, shown),
-        // What services for telephones take at the most is 4 KiB with all that is around it.
-        Way::Service => Format::new(Unit::Bytes, settings.max_length(2_048), templates, templates),
+        Way::Interface => Format::new(Unit::Bytes, settings.max_length(INTERFACE), shown, shown),
+        Way::Service => {
+            Format::new(Unit::Bytes, settings.max_length(SERVICE), templates, templates)
+        }
     };
     Ok(channel(HomeAssistant {
         way,

@@ -353,9 +353,8 @@ impl Engine {
             let wake = wake::text(&told, reference, tally.repeat, self.policy.wake.max_bytes);
             (vec![Span::Ours(wake.text)], wake.named)
         } else {
-            let mut spans = ping::spans(first_facts, first_slug, tally.repeat);
-            spans.extend(tally.parent.then(|| Span::ours(ping::THREAD_NOTE)));
-            (spans, 1)
+            let body = ping::body(first_facts, first_slug);
+            (ping::marked(body, tally.repeat, tally.parent), 1)
         };
         let seal = seal.unwrap_or_else(|| sealed(named));
         let facts = events.iter().take(named).map(|(facts, slug, _)| Fact {

@@ -44,6 +44,14 @@ pub enum AdapterError {
         #[source]
         source: std::io::Error,
     },
+    /// A template cannot be used.
+    #[error("`{place}` {reason}")]
+    Template {
+        /// Where it stands in the configuration.
+        place: String,
+        /// What is wrong with it, with its line.
+        reason: String,
+    },
     /// A script of answers cannot be read.
     #[error("`{item}` is no scripted answer: {reason}")]
     Script {

@@ -1,6 +1,7 @@
 //! The only place where concrete types meet ports.
 
 mod push;
+mod wording;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +27,7 @@ use kanban_notify::{
     ids::ChannelName,
     key::Identity,
     policy::{Ability, World},
-    ports::{Change, Changes, Channel, Channels, Clock},
+    ports::{Change, Changes, Channel, Channels, Clock, Wording},
 };
 use kanban_store::{
     board::discovery,
@@ -67,13 +68,18 @@ struct EngineParts {
     policy: kanban_notify::policy::Policy,
     identity: Identity,
     world: World,
+    wording: Option<Arc<dyn Wording>>,
 }
 
 impl Parts {
     /// A driver over these parts.
     pub(crate) fn driver(&self) -> Driver {
-        let EngineParts { policy, identity, world } = &self.engine;
+        let EngineParts { policy, identity, world, wording } = &self.engine;
         let engine = Engine::new(policy.clone(), identity.clone(), world.clone());
+        let engine = match wording {
+            Some(wording) => engine.with_wording(Arc::clone(wording)),
+            None => engine,
+        };
         Driver::new(engine, self.ports.clone())
     }
 }
@@ -117,6 +123,7 @@ pub(crate) fn join(
     };
     let channels = Arc::new(ChannelMap::default());
     let world = maker.world(watch.hermes(), Generation::Unknown, &channels)?;
+    let wording = wording::of(&config)?;
     let policy = config.policy(options.accept);
     let ownership = watch.hermes().ownership(&policy, &world);
     if let Some(contested) =
@@ -139,7 +146,7 @@ pub(crate) fn join(
         changes,
         grace: config.grace,
         lost: lost(Arc::clone(&ledger)),
-        engine: EngineParts { policy: policy.clone(), identity, world: world.clone() },
+        engine: EngineParts { policy: policy.clone(), identity, world: world.clone(), wording },
         ports,
     };
     let mut supervisor = Supervisor {

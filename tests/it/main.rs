@@ -19,5 +19,6 @@ mod signed_webhook;
 mod slack;
 mod support;
 mod telegram;
+mod templates;
 mod unknown;
 mod verdicts;

@@ -14,7 +14,7 @@ pub struct FeatureSet {
 ///
 /// A build of the whole workspace gives every member the features that any other member asked
 /// for, so only a build of the member alone shows that a set is complete.
-pub const ALONE: [FeatureSet; 19] = [
+pub const ALONE: [FeatureSet; 20] = [
     set("kanban-notify", "", true),
     set("kanban-notify", "mock", false),
     set("kanban-store", "board", true),
@@ -33,6 +33,7 @@ pub const ALONE: [FeatureSet; 19] = [
     set("gateway-adapters", "signed_webhook", false),
     set("gateway-adapters", "slack", false),
     set("gateway-adapters", "telegram", false),
+    set("gateway-adapters", "template", false),
     set("gateway-adapters", "test-support", false),
 ];
 

@@ -24,3 +24,6 @@ mod receiver;
 #[cfg(test)]
 #[cfg(feature = "test-support")]
 mod support;
+#[cfg(test)]
+#[cfg(feature = "template")]
+mod template;

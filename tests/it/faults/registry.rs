@@ -234,6 +234,10 @@ pub const KNOWN: &[Known] = &[
         ("report_18_a_row_whose_task_is_done_stays_until_the_last_event_is_out", "the last message of a done task fails", "retryable", "both in order, the row stays"),
         ("d4_a_chat_that_fails_holds_up_no_other_subscription", "one chat refuses for ever", "retryable", "others are told, its cursor stays"),
     ]},
+    Known { file: "tests/it/templates.rs", cites: "", entries: &[
+        ("report_47_w9_a_template_words_messages_escapes_what_it_tells_and_leaves_wakes_alone", "signs of markup, mentions and of templates in a title that a template tells", "delivered", "shown as text; the wake has our words"),
+        ("report_47_a_template_that_fails_is_told_once_and_our_own_text_goes_out", "a template that fails for some titles", "delivered", "our own text, at once; one warning for each kind, without the title"),
+    ]},
     Known { file: "tests/it/unknown.rs", cites: "", entries: &[
         ("d7_where_nobody_can_find_out_it_is_sent_once_more_and_says_so", "cut, and no route to look", "unknown", "once more, marked"),
         ("d7_or_it_is_parked_if_the_operator_wants_it_so", "cut, no route to look, on_unknown = park", "unknown", "a dead letter"),

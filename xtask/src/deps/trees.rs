@@ -15,7 +15,7 @@ pub struct Rule {
 }
 
 /// One line for each member and feature set.
-pub const RULES: [Rule; 21] = [
+pub const RULES: [Rule; 22] = [
     rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
     rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
     rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
@@ -34,6 +34,12 @@ pub const RULES: [Rule; 21] = [
     rule("gateway-adapters", "signed_webhook", &["hyper", "hmac"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "slack", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-adapters", "telegram", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
+    rule(
+        "gateway-adapters",
+        "template",
+        &["minijinja", "kanban-notify"],
+        &[MEMBERS, SQL, NET, MOCKS],
+    ),
     rule("gateway-adapters", "test-support", &["hyper", "tokio"], &[MEMBERS, SQL, MOCKS]),
     rule("gateway-bin", "", &["kanban-store", "gateway-adapters", "kanban-notify"], &[MOCKS]),
     rule("xtask", "", &["anyhow"], &[NET, MOCKS, &["gateway-adapters", "gateway-bin", "tests"]]),

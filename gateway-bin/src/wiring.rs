@@ -114,10 +114,11 @@ pub(crate) fn join(
     let folders = FolderWatch::new(move |path| nudged.nudge_path(path));
 
     let generation = Arc::new(AtomicU8::new(0));
+    let client = client(&config)?;
     let maker = ChannelMaker {
-        client: client(&config)?,
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
         config: config.clone(),
-        push: PushMaker::default(),
         extra: options.channels,
         console: console(&config, options.console)?,
     };
@@ -288,9 +289,7 @@ impl ChannelMaker {
             let name = ChannelName("console".to_owned());
             made.insert(name, (Ability::default(), Arc::clone(console)));
         }
-        for (platform, ability, channel) in
-            self.push.make(&self.client, &self.config.push, hermes)?
-        {
+        for (platform, ability, channel) in self.push.make(&self.config.push, hermes)? {
             made.insert(platform.channel(), (ability, channel));
         }
         for (name, ability, channel) in &self.extra {
@@ -387,10 +386,11 @@ pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
 
 /// The world at this moment, for commands that only look.
 pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
+    let client = client(config)?;
     let maker = ChannelMaker {
-        client: client(config)?,
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
         config: config.clone(),
-        push: PushMaker::default(),
         extra: Vec::new(),
         console: console(config, None)?,
     };

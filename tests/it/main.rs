@@ -15,6 +15,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod proxies;
 mod signed_webhook;
 mod slack;
 mod support;

@@ -16,6 +16,9 @@ mod faults;
 #[cfg(all(feature = "api_server", feature = "test-support"))]
 mod look;
 #[cfg(test)]
+#[cfg(feature = "test-support")]
+mod proxy;
+#[cfg(test)]
 #[cfg(all(feature = "push", feature = "test-support"))]
 mod push;
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Templates {
         for (place, source) in sources {
             check(place, source)?;
             let name = place.to_string();
-            let added = environment.add_template_owned(name.clone(), source.clone());
+            let added = environment.add_template_owned(name.clone(), source.replace("\r\n", "\n"));
             added.map_err(|error| check::refused(place, &error))?;
             places.insert(place.clone(), name);
         }

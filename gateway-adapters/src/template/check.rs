@@ -33,13 +33,14 @@ pub fn check(place: &Place, source: &str) -> Result<(), AdapterError> {
         let reason = format!("is {} bytes long; {MAX_SOURCE} are the most", source.len());
         return Err(AdapterError::Template { place: place.to_string(), reason });
     }
-    let is_wild = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let source = &source.replace("\r\n", "\n");
+    let is_wild = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if let Some(at) = source.find(is_wild) {
         return Err(wrong(line_at(source, at), "a character of control stands there".to_owned()));
     }
     let mut environment = environment();
     let name = place.to_string();
-    let added = environment.add_template_owned(name.clone(), source.to_owned());
+    let added = environment.add_template_owned(name.clone(), source.clone());
     added.map_err(|error| refused(place, &error))?;
     let kinds = Kind::READ.map(|(kind, _)| kind).into_iter().filter(|kind| kind.pings());
     let kinds: Vec<Kind> = place.kind.map_or_else(|| kinds.collect(), |kind| vec![kind]);
@@ -146,7 +147,7 @@ mod tests {
             "{{ title }}\n{{ line }}",
             "{% if summary %}\n{{ label }}: {{ summary | upper }}\n{% endif %}\n{{ task }}",
             "{% set who = assignee or \"nobody\" %}{{ who }}{% for n in range(3) %}.{% endfor %}",
-            "plain text { } %",
+            "plain text { } %\r\nand more",
             "",
         ] {
             assert_eq!(of(source), Ok(()), "{source}");
@@ -167,6 +168,7 @@ mod tests {
             ("{{ title.text }}", "line 1: undefined value"),
             ("{{ title[2000] }}", "line 1: undefined value"),
             ("a\u{1b}[31m", "line 1: a character of control"),
+            ("a\n\rBcc: b", "line 2: a character of control"),
             ("{% include '/etc/passwd' %}", "line 1: syntax error"),
             ("{% extends 'x' %}", "line 1: syntax error"),
             ("{% import 'x' as y %}", "line 1: syntax error"),

@@ -49,6 +49,7 @@ fn report_47_the_title_comes_first_and_an_id_only_where_the_template_asks() {
     let short = told("{{ title }}\n{{ line }}").unwrap();
     assert_eq!(short[0], Span::quoted("Build the report"));
     assert_eq!(flat(&short), "Build the report\nwas completed.");
+    assert_eq!(told("{{ title }}\r\n{{ line }}\r\n"), Some(short));
     let long = told(
         "{{ title }} {{ line }}\n{% if summary %}\n{{ label }}: {{ summary }}\n{% endif %}\n\
          {{ kind }} {{ event }} of {{ task }} on {{ board }} by @{{ assignee }}, {{ at }}\n",

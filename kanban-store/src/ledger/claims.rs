@@ -267,8 +267,7 @@ struct SettleClaim;
 type ClaimColumns = (sql_types::Integer, sql_types::Text, sql_types::Text, sql_types::BigInt);
 
 impl Fixed for SettleClaim {
-    const SQL: &'static str =
-        "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? \
+    const SQL: &'static str = "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? \
          WHERE id = ? AND state = 'open' AND instance = ? RETURNING legs, lane, channel, intended_at";
 }
 

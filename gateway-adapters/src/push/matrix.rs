@@ -258,7 +258,7 @@ fn is_of_thread(words: &str) -> bool {
 #[async_trait]
 impl Channel for Matrix {
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        pin_each(message, &self.format, |number, spans| {
+        pin_each(message, &self.format, Value::Null, |number, spans| {
             let text = |span: &Span| match span {
                 Span::Ours(text) => text.clone(),
                 Span::Quoted(text) => mentions(text),

@@ -9,6 +9,8 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+pub mod hooked;
+pub mod hooks;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(feature = "mattermost")]
@@ -19,6 +21,8 @@ pub mod pace;
 pub mod pin;
 pub mod post;
 mod settings;
+#[cfg(feature = "signed_webhook")]
+mod sign;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
 #[cfg(feature = "slack")]

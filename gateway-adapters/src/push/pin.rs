@@ -37,14 +37,17 @@ pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
     serde_json::to_string(&Pinned { parts, data }).unwrap_or_default()
 }
 
-/// The bytes of a message whose parts are made one by one, from 0, of what [`split`] puts into each.
+/// The bytes of a message whose parts are made one by one, from 0, of what [`split`] puts into each, and of
+/// what else belongs to it.
 pub fn pin_each(
     message: &Message,
     format: &Format,
+    data: Value,
     part: impl Fn(usize, &[Span]) -> Part,
 ) -> String {
     let parts = split(&message.spans, format);
-    pin(parts.iter().enumerate().map(|(number, spans)| part(number, spans)).collect())
+    let parts = parts.iter().enumerate().map(|(number, spans)| part(number, spans));
+    pin_with(parts.collect(), data)
 }
 
 /// A part that is to be sent.

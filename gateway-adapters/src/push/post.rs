@@ -12,6 +12,7 @@ use kanban_notify::{
     ports::{Channel, LookError},
     verdict::{Receipt, Verdict},
 };
+use serde_json::Value;
 
 use super::{
     call::{Answer, Caller},
@@ -28,6 +29,11 @@ pub trait Post: Send + Sync {
     /// One part of a message, with its number from 0: its text as [`Format`] writes it.
     fn part(&self, _number: usize, spans: &[Span]) -> Part {
         Part { text: self.line().format.written(spans), rich: None }
+    }
+
+    /// What else belongs to a message; null for nothing.
+    fn data(&self, _message: &Message) -> Value {
+        Value::Null
     }
 
     /// What a part counts to besides the token, and how fast that may go.
@@ -101,7 +107,8 @@ impl<P: Post> Posting<P> {
 #[async_trait]
 impl<P: Post> Channel for Posting<P> {
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        pin_each(message, &self.0.line().format, |number, spans| self.0.part(number, spans))
+        let (format, data) = (&self.0.line().format, self.0.data(message));
+        pin_each(message, format, data, |number, spans| self.0.part(number, spans))
     }
 
     #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.0.line().name))]

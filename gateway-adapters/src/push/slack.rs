@@ -246,7 +246,7 @@ impl Slack {
 #[async_trait]
 impl Channel for Slack {
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        pin_each(message, &self.format, |_, spans| Part {
+        pin_each(message, &self.format, Value::Null, |_, spans| Part {
             text: self.format.written(spans),
             rich: None,
         })

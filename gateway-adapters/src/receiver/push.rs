@@ -39,7 +39,7 @@ pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
 pub use telegram::telegram;
 
-use super::reply::Closed;
+use super::{reply::Closed, routes::decoded};
 use crate::AdapterError;
 
 /// What a platform makes of an honest request: its answer, and the message that a person now sees.
@@ -62,6 +62,14 @@ impl Heard {
     /// A header as text.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The path without its query, and the query's parameters without their escapes.
+    pub fn target(&self) -> (&str, Vec<(&str, String)>) {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        (path, pairs.map(|(name, value)| (name, decoded(value))).collect())
     }
 }
 

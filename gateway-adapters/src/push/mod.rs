@@ -30,6 +30,8 @@ mod slack;
 pub mod split;
 #[cfg(feature = "telegram")]
 mod telegram;
+#[cfg(feature = "wecom")]
+mod wecom;
 
 use std::sync::Arc;
 
@@ -98,6 +100,8 @@ pub const PLATFORMS: &[Platform] = &[
     slack::WEBHOOK,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
+    #[cfg(feature = "wecom")]
+    wecom::PLATFORM,
 ];
 
 /// The platform called `name`.

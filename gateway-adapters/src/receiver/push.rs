@@ -10,6 +10,7 @@ mod ntfy;
 mod signed_webhook;
 mod slack;
 mod telegram;
+mod wecom;
 
 use std::{
     collections::VecDeque,
@@ -38,6 +39,7 @@ pub use ntfy::ntfy;
 pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
 pub use telegram::telegram;
+pub use wecom::wecom;
 
 use super::{reply::Closed, routes::decoded};
 use crate::AdapterError;

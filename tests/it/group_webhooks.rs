@@ -1,0 +1,65 @@
+//! Webhooks of chats through the whole stack: each set up by variables alone, and each message once, in order.
+
+use gateway_adapters::receiver::push::{
+    Platform, PushAct, PushAnswer, PushServer, wecom,
+};
+use serde_json::json;
+
+use crate::support::{cards::now, world::World};
+
+struct Case {
+    platform: &'static str,
+    server: Platform,
+    /// Lines of Hermes' file; `{url}` is where the server is.
+    dotenv: &'static str,
+    /// What becomes of the first requests.
+    acts: Vec<PushAct>,
+    /// How many requests there are then for two messages.
+    requests: usize,
+}
+
+fn answer(body: serde_json::Value) -> PushAct {
+    PushAct::Answer(PushAnswer::new(200, body.to_string()))
+}
+
+/// Two events of one task are told in two messages, one after the other, whatever came in between.
+async fn tells_each_event_once_and_in_order(case: Case) -> Vec<String> {
+    let server = PushServer::start(case.server).await.unwrap();
+    let world = World::new().await;
+    let dotenv = case.dotenv.replace("{url}", &server.url());
+    std::fs::write(world.hermes().join(".env"), dotenv).unwrap();
+    let task = world.cards.task("Build <!all> the *report*");
+    let row = world.cards.subscribe(&task, case.platform, "team");
+    server.play(case.acts);
+    let running = world.start();
+    world.cards.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at)
+         VALUES ('{task}', 'blocked', '{{}}', {})",
+        now()
+    ));
+    let last = world.cards.complete(&task, "14 pages");
+    world.settled(&row, last).await;
+    running.stop().await.unwrap();
+    let seen = server.seen();
+    assert_eq!((seen.len(), server.requests().len()), (2, case.requests), "{seen:?}");
+    for (message, words) in seen.iter().zip(["is blocked", "14 pages"]) {
+        let text = message.text.replace('\u{200b}', "");
+        assert!(text.starts_with("Build <!all> the *report*"), "{text}");
+        assert!(text.contains(words) && !text.contains("repeat"), "{text}");
+    }
+    let ledger = std::fs::read(world.ledger()).unwrap();
+    assert!(!String::from_utf8_lossy(&ledger).contains("FAKE"));
+    seen.into_iter().map(|message| message.thread).collect()
+}
+
+#[tokio::test]
+async fn d1_wecom_is_sent_again_what_it_refused_with_a_200() {
+    tells_each_event_once_and_in_order(Case {
+        platform: "wecom_webhook",
+        server: wecom("FAKEkey-4d1b-a994-790f21fc8d30"),
+        dotenv: "WECOM_WEBHOOK_URL={url}/cgi-bin/webhook/send?key=FAKEkey-4d1b-a994-790f21fc8d30\n",
+        acts: vec![answer(json!({"errcode": -1, "errmsg": "system error"}))],
+        requests: 3,
+    })
+    .await;
+}

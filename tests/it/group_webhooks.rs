@@ -1,7 +1,7 @@
 //! Webhooks of chats through the whole stack: each set up by variables alone, and each message once, in order.
 
 use gateway_adapters::receiver::push::{
-    Platform, PushAct, PushAnswer, PushServer, wecom,
+    Platform, PushAct, PushAnswer, PushServer, google_chat, wecom,
 };
 use serde_json::json;
 
@@ -50,6 +50,20 @@ async fn tells_each_event_once_and_in_order(case: Case) -> Vec<String> {
     let ledger = std::fs::read(world.ledger()).unwrap();
     assert!(!String::from_utf8_lossy(&ledger).contains("FAKE"));
     seen.into_iter().map(|message| message.thread).collect()
+}
+
+/// The first message was made and its answer lost: sent again under its key, it is shown once, unmarked.
+#[tokio::test]
+async fn d7_google_chat_shows_once_what_is_sent_twice_and_keeps_a_task_in_its_thread() {
+    let threads = tells_each_event_once_and_in_order(Case {
+        platform: "google_chat_webhook",
+        server: google_chat("FAKEkey-0123456789", "FAKEtoken-0123456789"),
+        dotenv: "GOOGLE_CHAT_WEBHOOK_URL=\"{url}/v1/spaces/AAAA/messages?key=FAKEkey-0123456789&token=FAKEtoken-0123456789\"\n",
+        acts: vec![PushAct::Swallow],
+        requests: 3,
+    })
+    .await;
+    assert!(threads[0].starts_with("default/t_") && threads[0] == threads[1], "{threads:?}");
 }
 
 #[tokio::test]

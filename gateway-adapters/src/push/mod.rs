@@ -9,6 +9,8 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+#[cfg(feature = "google_chat")]
+mod google_chat;
 pub mod hooked;
 pub mod hooks;
 #[cfg(feature = "matrix")]
@@ -86,6 +88,8 @@ pub const PLATFORMS: &[Platform] = &[
     discord::WEBHOOK,
     #[cfg(feature = "email")]
     email::PLATFORM,
+    #[cfg(feature = "google_chat")]
+    google_chat::PLATFORM,
     #[cfg(feature = "matrix")]
     matrix::PLATFORM,
     #[cfg(feature = "mattermost")]

@@ -3,6 +3,7 @@
 mod discord;
 #[cfg(feature = "email")]
 mod email;
+mod google_chat;
 mod matrix;
 mod mattermost;
 mod ntfy;
@@ -32,6 +33,7 @@ use tokio::{
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
+pub use google_chat::google_chat;
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};
 pub use ntfy::ntfy;

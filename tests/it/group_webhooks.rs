@@ -1,7 +1,7 @@
 //! Webhooks of chats through the whole stack: each set up by variables alone, and each message once, in order.
 
 use gateway_adapters::receiver::push::{
-    Platform, PushAct, PushAnswer, PushServer, google_chat, wecom,
+    Platform, PushAct, PushAnswer, PushServer, google_chat, teams, wecom,
 };
 use serde_json::json;
 
@@ -64,6 +64,21 @@ async fn d7_google_chat_shows_once_what_is_sent_twice_and_keeps_a_task_in_its_th
     })
     .await;
     assert!(threads[0].starts_with("default/t_") && threads[0] == threads[1], "{threads:?}");
+}
+
+#[tokio::test]
+async fn o5_teams_is_told_at_the_address_that_hermes_has() {
+    tells_each_event_once_and_in_order(Case {
+        platform: "teams_webhook",
+        server: teams("FAKEsignature-0123456789"),
+        dotenv: "TEAMS_INCOMING_WEBHOOK_URL=\"{url}/workflows/0a1b2c/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=FAKEsignature-0123456789\"\n",
+        acts: vec![PushAct::Answer(PushAnswer::new(
+            202,
+            "Microsoft Teams endpoint returned HTTP error 429",
+        ))],
+        requests: 3,
+    })
+    .await;
 }
 
 #[tokio::test]

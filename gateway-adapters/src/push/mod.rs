@@ -30,6 +30,8 @@ mod signed_webhook;
 #[cfg(feature = "slack")]
 mod slack;
 pub mod split;
+#[cfg(feature = "teams")]
+mod teams;
 #[cfg(feature = "telegram")]
 mod telegram;
 #[cfg(feature = "wecom")]
@@ -102,6 +104,8 @@ pub const PLATFORMS: &[Platform] = &[
     slack::PLATFORM,
     #[cfg(feature = "slack")]
     slack::WEBHOOK,
+    #[cfg(feature = "teams")]
+    teams::PLATFORM,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
     #[cfg(feature = "wecom")]

@@ -10,6 +10,7 @@ mod ntfy;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
 mod slack;
+mod teams;
 mod telegram;
 mod wecom;
 
@@ -40,6 +41,7 @@ pub use ntfy::ntfy;
 #[cfg(feature = "signed_webhook")]
 pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
+pub use teams::teams;
 pub use telegram::telegram;
 pub use wecom::wecom;
 

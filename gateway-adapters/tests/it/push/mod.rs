@@ -11,5 +11,6 @@ mod mattermost;
 mod ntfy;
 mod signed_webhook;
 mod slack;
+mod teams;
 mod telegram;
 mod wecom;

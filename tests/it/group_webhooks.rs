@@ -1,7 +1,7 @@
 //! Webhooks of chats through the whole stack: each set up by variables alone, and each message once, in order.
 
 use gateway_adapters::receiver::push::{
-    Platform, PushAct, PushAnswer, PushServer, google_chat, teams, wecom,
+    Platform, PushAct, PushAnswer, PushServer, feishu, google_chat, teams, wecom,
 };
 use serde_json::json;
 
@@ -77,6 +77,19 @@ async fn o5_teams_is_told_at_the_address_that_hermes_has() {
             "Microsoft Teams endpoint returned HTTP error 429",
         ))],
         requests: 3,
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn d8_report_99_feishu_is_tried_again_after_limits_that_a_200_tells() {
+    let limited = json!({"code": 11_232, "msg": "frequency limited", "data": {}});
+    tells_each_event_once_and_in_order(Case {
+        platform: "feishu_webhook",
+        server: feishu("FAKEtoken-0123456789", "FAKEsecret"),
+        dotenv: "FEISHU_WEBHOOK_URL={url}/open-apis/bot/v2/hook/FAKEtoken-0123456789\nFEISHU_WEBHOOK_SECRET=FAKEsecret\n",
+        acts: vec![answer(limited.clone()), answer(limited)],
+        requests: 4,
     })
     .await;
 }

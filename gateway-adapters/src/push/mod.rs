@@ -9,6 +9,8 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+#[cfg(feature = "feishu")]
+mod feishu;
 #[cfg(feature = "google_chat")]
 mod google_chat;
 pub mod hooked;
@@ -23,7 +25,7 @@ pub mod pace;
 pub mod pin;
 pub mod post;
 mod settings;
-#[cfg(feature = "signed_webhook")]
+#[cfg(any(feature = "feishu", feature = "signed_webhook"))]
 mod sign;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -90,6 +92,8 @@ pub const PLATFORMS: &[Platform] = &[
     discord::WEBHOOK,
     #[cfg(feature = "email")]
     email::PLATFORM,
+    #[cfg(feature = "feishu")]
+    feishu::PLATFORM,
     #[cfg(feature = "google_chat")]
     google_chat::PLATFORM,
     #[cfg(feature = "matrix")]

@@ -3,6 +3,8 @@
 mod discord;
 #[cfg(feature = "email")]
 mod email;
+#[cfg(feature = "feishu")]
+mod feishu;
 mod google_chat;
 mod matrix;
 mod mattermost;
@@ -34,6 +36,8 @@ use tokio::{
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
+#[cfg(feature = "feishu")]
+pub use feishu::feishu;
 pub use google_chat::google_chat;
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};

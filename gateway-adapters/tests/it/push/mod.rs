@@ -4,6 +4,7 @@ mod contract;
 mod discord;
 mod documented;
 mod email;
+mod feishu;
 mod google_chat;
 mod hooks;
 mod matrix;

@@ -1,7 +1,7 @@
 //! Webhooks of chats through the whole stack: each set up by variables alone, and each message once, in order.
 
 use gateway_adapters::receiver::push::{
-    Platform, PushAct, PushAnswer, PushServer, feishu, google_chat, teams, wecom,
+    Platform, PushAct, PushAnswer, PushServer, dingtalk, feishu, google_chat, teams, wecom,
 };
 use serde_json::json;
 
@@ -90,6 +90,18 @@ async fn d8_report_99_feishu_is_tried_again_after_limits_that_a_200_tells() {
         dotenv: "FEISHU_WEBHOOK_URL={url}/open-apis/bot/v2/hook/FAKEtoken-0123456789\nFEISHU_WEBHOOK_SECRET=FAKEsecret\n",
         acts: vec![answer(limited.clone()), answer(limited)],
         requests: 4,
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn d1_dingtalk_is_sent_again_what_it_refused_with_a_200() {
+    tells_each_event_once_and_in_order(Case {
+        platform: "dingtalk_webhook",
+        server: dingtalk("FAKEtoken-0123456789", "SECFAKE"),
+        dotenv: "DINGTALK_WEBHOOK_URL={url}/robot/send?access_token=FAKEtoken-0123456789\nDINGTALK_WEBHOOK_SECRET=SECFAKE\n",
+        acts: vec![answer(json!({"errcode": -1, "errmsg": "系统繁忙"}))],
+        requests: 3,
     })
     .await;
 }

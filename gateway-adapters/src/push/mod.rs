@@ -4,6 +4,8 @@
 //! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
 
 pub mod call;
+#[cfg(feature = "dingtalk")]
+mod dingtalk;
 #[cfg(feature = "discord")]
 mod discord;
 #[cfg(feature = "email")]
@@ -25,7 +27,7 @@ pub mod pace;
 pub mod pin;
 pub mod post;
 mod settings;
-#[cfg(any(feature = "feishu", feature = "signed_webhook"))]
+#[cfg(any(feature = "dingtalk", feature = "feishu", feature = "signed_webhook"))]
 mod sign;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -86,6 +88,8 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "dingtalk")]
+    dingtalk::PLATFORM,
     #[cfg(feature = "discord")]
     discord::PLATFORM,
     #[cfg(feature = "discord")]

@@ -1,5 +1,7 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+#[cfg(feature = "dingtalk")]
+mod dingtalk;
 mod discord;
 #[cfg(feature = "email")]
 mod email;
@@ -33,6 +35,8 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+#[cfg(feature = "dingtalk")]
+pub use dingtalk::dingtalk;
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};

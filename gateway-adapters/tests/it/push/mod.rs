@@ -1,6 +1,7 @@
 //! What every push platform must do, by a table for each.
 
 mod contract;
+mod dingtalk;
 mod discord;
 mod documented;
 mod email;

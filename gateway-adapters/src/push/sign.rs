@@ -20,3 +20,15 @@ pub(super) fn signature(key: &[u8], text: &[u8]) -> String {
 pub(super) fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Apprise 2.3.0 signs for DingTalk with this secret, at this time.
+    #[test]
+    fn a_signature_is_the_one_that_another_program_makes() {
+        let made = signature(b"SECsecret", b"1796061807168\nSECsecret");
+        assert_eq!(made, "wxxo1tptLJG8F//LcUCjvl9IqjJJMlXRn9NDvLHjzQE=");
+    }
+}

@@ -16,6 +16,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod push_platforms;
 mod signed_webhook;
 mod slack;
 mod support;

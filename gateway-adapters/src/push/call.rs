@@ -1,6 +1,9 @@
 //! One request to a platform: its answer read to the end, with everything secret taken out of its words.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::OnceLock,
+    time::{Duration, SystemTime},
+};
 
 use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::Bytes;
@@ -19,9 +22,10 @@ use crate::{
 
 /// The longest one exchange takes; after it the outcome is unknown.
 const TOTAL: Duration = Duration::from_secs(30);
-/// So much of an answer is read, and so much of it kept.
+/// So much of an answer is read, and so much of it kept: platforms repeat the message in it, some with six
+/// letters for one.
 const ANSWER: usize = 1 << 20;
-const KEEP: usize = 16 << 10;
+const KEEP: usize = 256 << 10;
 
 /// The way to one platform.
 #[derive(Clone, Debug)]
@@ -131,6 +135,33 @@ pub fn named(origin: &str, verdict: Verdict) -> Verdict {
     }
 }
 
+/// Whether a credential was refused for good: it must not be tried again.
+#[derive(Debug, Default)]
+pub struct Spent(OnceLock<Detail>);
+
+impl Spent {
+    /// Refuses what would be sent with it.
+    ///
+    /// # Errors
+    ///
+    /// The verdict that it was refused with.
+    pub fn check(&self) -> Result<(), Verdict> {
+        match self.0.get() {
+            Some(detail) => {
+                Err(Verdict::Permanent { fault: Fault::Credential, detail: detail.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the verdict that it was refused with.
+    pub fn spend(&self, verdict: Verdict) -> Verdict {
+        let detail = || format!("{}; it is not asked again", verdict.detail());
+        let detail = self.0.get_or_init(|| Detail::new(&detail())).clone();
+        Verdict::Permanent { fault: Fault::Credential, detail }
+    }
+}
+
 /// A header's value that is shown nowhere.
 ///
 /// # Errors
@@ -206,6 +237,17 @@ pub fn post_json(uri: Uri, body: &Value) -> Request<Bytes> {
     *request.uri_mut() = uri;
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    request
+}
+
+/// A `POST` of a form.
+pub fn post_form(uri: Uri, fields: &[(&str, &str)]) -> Request<Bytes> {
+    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", base::segment(value)));
+    let mut request = Request::new(Bytes::from(pairs.collect::<Vec<_>>().join("&")));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri;
+    let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+    request.headers_mut().insert(header::CONTENT_TYPE, form);
     request
 }
 

@@ -45,6 +45,11 @@ pub fn markdown(text: &str) -> String {
     safe
 }
 
+/// Text in which nothing is a template of Jinja, which Home Assistant runs wherever it comes from.
+pub fn templates(text: &str) -> String {
+    broken(text, &['{'])
+}
+
 /// Text for Mattermost, whose clients agree on few escapes: what only means something at the beginning of
 /// a line does not stand there, and links stay links.
 pub fn mattermost(text: &str) -> String {
@@ -148,6 +153,12 @@ mod tests {
             card("a_b [c](d) <e> &lt; ~~"),
             format!("a\\_b \\[c\\](d) <{b}e> &{b}lt; ~{b}~{b}")
         );
+    }
+
+    #[test]
+    fn a_template_is_text() {
+        let b = BREAK;
+        assert_eq!(templates("{{ a }} {% b %}"), format!("{{{b}{{{b} a }}}} {{{b}% b %}}"));
     }
 
     #[test]

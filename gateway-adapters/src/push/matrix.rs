@@ -31,7 +31,7 @@ use crate::{
     AdapterError,
     http::{
         HttpClient,
-        base::{base, route, segment},
+        base::{route, segment},
         retry_after::clamp,
     },
 };
@@ -106,8 +106,7 @@ struct Matrix {
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let missing = || AdapterError::Address { channel: name.to_string(), reason: "it is not set" };
-    let base = base(name.as_str(), settings.text("url").ok_or_else(missing)?)?;
+    let base = settings.base(&name)?;
     Ok(Arc::new(Matrix {
         session: Session::new(&name, client, &base, settings)?,
         whoami: route(name.as_str(), &base, "/_matrix/client/v3/account/whoami")?,

@@ -15,6 +15,10 @@ pub mod escape;
 mod feishu;
 #[cfg(feature = "google_chat")]
 mod google_chat;
+#[cfg(feature = "gotify")]
+mod gotify;
+#[cfg(feature = "homeassistant")]
+mod homeassistant;
 pub mod hooked;
 pub mod hooks;
 #[cfg(feature = "matrix")]
@@ -26,6 +30,8 @@ mod ntfy;
 pub mod pace;
 pub mod pin;
 pub mod post;
+#[cfg(feature = "pushover")]
+mod pushover;
 mod settings;
 #[cfg(any(feature = "dingtalk", feature = "feishu", feature = "signed_webhook"))]
 mod sign;
@@ -100,12 +106,20 @@ pub const PLATFORMS: &[Platform] = &[
     feishu::PLATFORM,
     #[cfg(feature = "google_chat")]
     google_chat::PLATFORM,
+    #[cfg(feature = "gotify")]
+    gotify::PLATFORM,
+    #[cfg(feature = "homeassistant")]
+    homeassistant::PLATFORM,
+    #[cfg(feature = "homeassistant")]
+    homeassistant::NOTIFY,
     #[cfg(feature = "matrix")]
     matrix::PLATFORM,
     #[cfg(feature = "mattermost")]
     mattermost::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "pushover")]
+    pushover::PLATFORM,
     #[cfg(feature = "signed_webhook")]
     signed_webhook::PLATFORM,
     #[cfg(feature = "slack")]

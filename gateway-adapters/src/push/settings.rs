@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::AdapterError;
+use crate::{AdapterError, http::base::base};
 
 /// One thing that can be set.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +89,17 @@ impl Settings {
     /// The value of a field, if it is set.
     pub fn text(&self, name: &str) -> Option<&str> {
         Some(self.values.get(name)?.expose_secret())
+    }
+
+    /// Where a platform is that has no usual address.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Address`] where it is not set or none.
+    pub fn base(&self, channel: &ChannelName) -> Result<String, AdapterError> {
+        let reason = "it is not set";
+        let missing = || AdapterError::Address { channel: channel.to_string(), reason };
+        base(channel.as_str(), self.text("url").ok_or_else(missing)?)
     }
 
     /// The value of a secret field.

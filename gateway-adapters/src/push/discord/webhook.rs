@@ -1,6 +1,6 @@
 //! Discord without a bot: a webhook, whose address is the credential and decides the channel.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use ::http::{Request, Uri};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use crate::{
     http::HttpClient,
     push::{
         AT_LEAST_ONCE, Platform, Settings,
-        call::{Answer, Caller, get, hook},
+        call::{Answer, Caller, Spent, get, hook},
         max_length,
         pace::{Cap, Pace},
         pin::Next,
@@ -49,7 +49,7 @@ pub const PLATFORM: Platform = Platform {
 /// not be asked again.
 struct Webhook {
     hook: Uri,
-    gone: OnceLock<Detail>,
+    gone: Spent,
     line: Line,
 }
 
@@ -58,7 +58,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let (hook, secrets) = hook(&name, settings)?;
     Ok(channel(Webhook {
         hook,
-        gone: OnceLock::new(),
+        gone: Spent::default(),
         line: Line {
             format: format(settings),
             caller: Caller::new(client, settings.origin(), secrets),
@@ -93,24 +93,12 @@ impl Webhook {
         Uri::from_parts(parts).map_err(|_| unfit())
     }
 
-    /// Refuses what would go to a webhook that is gone.
-    fn check(&self) -> Result<(), Verdict> {
-        match self.gone.get() {
-            Some(detail) => {
-                Err(Verdict::Permanent { fault: Fault::Credential, detail: detail.clone() })
-            }
-            None => Ok(()),
-        }
-    }
-
     fn remember(&self, answer: &Answer, verdict: Verdict) -> Verdict {
         let is_gone = answer.status.as_u16() == 404 || GONE.contains(&code(answer));
         match verdict {
             Verdict::Permanent { fault: Fault::Thread, .. } => verdict,
-            Verdict::Permanent { detail, .. } | Verdict::Retryable { detail, .. } if is_gone => {
-                let detail = format!("{}; it is not asked again", detail.as_str());
-                let detail = self.gone.get_or_init(|| Detail::new(&detail)).clone();
-                Verdict::Permanent { fault: Fault::Credential, detail }
+            Verdict::Permanent { .. } | Verdict::Retryable { .. } if is_gone => {
+                self.gone.spend(verdict)
             }
             other => other,
         }
@@ -132,7 +120,7 @@ impl Post for Webhook {
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
         check_thread(next.thread)?;
         let request = post(self.address(next.thread)?, &body(next));
-        self.check()?;
+        self.gone.check()?;
         Ok(request)
     }
 
@@ -141,7 +129,7 @@ impl Post for Webhook {
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
-        self.check()?;
+        self.gone.check()?;
         Ok(agent(get(self.at(self.hook.path())?)))
     }
 

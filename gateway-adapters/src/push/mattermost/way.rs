@@ -46,17 +46,12 @@ impl Way {
     ) -> Result<(Self, Vec<SecretString>), AdapterError> {
         let channel = name.as_str();
         let key = |reason| AdapterError::Key { channel: channel.to_owned(), reason };
-        let address = || {
-            let reason = "it is not set";
-            let missing = || AdapterError::Address { channel: channel.to_owned(), reason };
-            base(channel, settings.text("url").ok_or_else(missing)?)
-        };
         if settings.text("webhook").is_some() {
             let hook = settings.secret(name, "webhook")?;
             let (base, id) = match hook.expose_secret().trim_end_matches('/').rsplit_once("/hooks/")
             {
                 Some((given, id)) => (base(channel, given)?, id.to_owned()),
-                None => (address()?, hook.expose_secret().to_owned()),
+                None => (settings.base(name)?, hook.expose_secret().to_owned()),
             };
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 return Err(key("it is no address of a webhook, which ends in /hooks/ and a key"));
@@ -64,7 +59,7 @@ impl Way {
             let uri = route(channel, &base, &format!("/hooks/{id}"))?;
             return Ok((Self::Hook(uri), vec![hook, id.into()]));
         }
-        let base = address()?;
+        let base = settings.base(name)?;
         let token = settings.secret(name, "token")?;
         let authorization = bearer(name, &token)?;
         let (posts, me) =

@@ -9,7 +9,10 @@ use super::{Heard, Platform, PushAnswer, PushMessage};
 pub fn google_chat(key: &'static str, token: &'static str) -> Platform {
     Box::new(move |heard| match message(heard, key, token) {
         Ok(message) => {
-            let made = json!({"name": "spaces/AAAA/messages/BBBB.BBBB", "text": message.text,
+            // The text comes back three times.
+            let text = message.text.as_str();
+            let made = json!({"name": "spaces/AAAA/messages/BBBB.BBBB", "text": text,
+                "formattedText": text, "argumentText": text,
                 "thread": {"name": "spaces/AAAA/threads/CCCC"}, "space": {"name": "spaces/AAAA"}});
             (PushAnswer::new(200, made.to_string()), Some(message))
         }

@@ -5,7 +5,7 @@ use gateway_adapters::receiver::push::{
 };
 use serde_json::json;
 
-use crate::support::{cards::now, world::World};
+use crate::support::{cards::now, wait::eventually, world::World};
 
 struct Case {
     platform: &'static str,
@@ -116,4 +116,34 @@ async fn d1_wecom_is_sent_again_what_it_refused_with_a_200() {
         requests: 3,
     })
     .await;
+}
+
+/// A secret that is wrong is a refusal in a 200: nothing is lost for it, and what is owed goes out once it is right.
+#[tokio::test]
+async fn d8_a_refused_signature_pauses_dingtalk_until_the_secret_in_the_file_is_right() {
+    let server = PushServer::start(dingtalk("FAKEtoken-0123456789", "SECFAKE")).await.unwrap();
+    let world = World::new().await;
+    let address = format!("{}/robot/send?access_token=FAKEtoken-0123456789", server.url());
+    let write = |secret| {
+        let lines = format!("DINGTALK_WEBHOOK_URL={address}\nDINGTALK_WEBHOOK_SECRET={secret}\n");
+        std::fs::write(world.hermes().join(".env"), lines).unwrap();
+    };
+    write("SECFAKEwrong");
+    let task = world.cards.task("Build the report");
+    let row = world.cards.subscribe(&task, "dingtalk_webhook", "team");
+    let running = world.start();
+    let event = world.cards.complete(&task, "14 pages");
+    let paused = eventually("the channel rests", || {
+        let pause = world.operator().pauses().unwrap().into_iter().next();
+        pause.filter(|pause| pause.credential == 1)
+    })
+    .await;
+    for words in ["DINGTALK_WEBHOOK_URL in ", "DINGTALK_WEBHOOK_SECRET in ", "sign not match"] {
+        assert!(paused.reason.contains(words), "{paused:?}");
+    }
+    assert!(!paused.reason.contains("FAKE"), "{paused:?}");
+    write("SECFAKE");
+    world.settled(&row, event).await;
+    running.stop().await.unwrap();
+    assert_eq!(server.seen().len(), 1);
 }

@@ -33,7 +33,7 @@ pub const PLATFORM: Platform = Platform {
     fields: &[
         hooks(
             "DINGTALK_WEBHOOK_URL",
-            "The whole address of a custom bot; for several groups one each, name=address, with commas between them. A subscription's chat is such a name.",
+            "The whole address of a custom bot; for several groups one each, name=address, with commas between them. A subscription's chat is then such a name.",
         ),
         secret(
             SECRET,

@@ -30,7 +30,7 @@ pub const PLATFORM: Platform = Platform {
     fields: &[
         hooks(
             "GOOGLE_CHAT_WEBHOOK_URL",
-            "The whole address of a webhook; for several spaces one each, name=address, with commas between them. A subscription's chat is such a name.",
+            "The whole address of a webhook; for several spaces one each, name=address, with commas between them. A subscription's chat is then such a name.",
         ),
         max_length("4000"),
     ],

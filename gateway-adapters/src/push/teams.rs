@@ -33,7 +33,7 @@ pub const PLATFORM: Platform = Platform {
     fields: &[
         hooks(
             "TEAMS_INCOMING_WEBHOOK_URL",
-            "The whole address of a workflow that posts what it is sent; for several channels one each, name=address, with commas between them. A subscription's chat is such a name.",
+            "The whole address of a workflow that posts what it is sent; for several channels one each, name=address, with commas between them. A subscription's chat is then such a name.",
         ),
         max_length("26000"),
     ],

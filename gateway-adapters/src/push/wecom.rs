@@ -28,7 +28,7 @@ pub const PLATFORM: Platform = Platform {
     fields: &[
         hooks(
             "WECOM_WEBHOOK_URL",
-            "The whole address of a group's bot; for several groups one each, name=address, with commas between them. A subscription's chat is such a name.",
+            "The whole address of a group's bot; for several groups one each, name=address, with commas between them. A subscription's chat is then such a name.",
         ),
         max_length("2048"),
     ],

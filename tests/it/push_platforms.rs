@@ -1,7 +1,7 @@
 //! Push platforms through the whole stack, set up by variables in Hermes' own file: every message once, in order.
 
 use gateway_adapters::receiver::push::{
-    Platform, PushAct, PushAnswer, PushServer, gotify, homeassistant, pushover,
+    Platform, PushAct, PushAnswer, PushServer, gotify, homeassistant, pushover, zulip,
 };
 
 use crate::support::world::World;
@@ -95,6 +95,18 @@ async fn d7_pushover_is_told_once_each_and_what_may_be_a_repeat_says_so() {
         dotenv: "PUSHOVER_TOKEN=aFAKEtoken\nPUSHOVER_USER=uQiRzpo4DXghDmr9QzzfQu27cmVRsG\n",
         chat: "me",
         secret: "FAKEtoken",
+    };
+    told_once_and_in_order(&case, true).await;
+}
+
+#[tokio::test]
+async fn d7_zulip_is_told_once_each_and_what_may_be_a_repeat_says_so() {
+    let case = Case {
+        name: "zulip",
+        server: || zulip("bot@example.org", "aFAKEkey"),
+        dotenv: "ZULIP_SITE={url}\nZULIP_EMAIL=bot@example.org\nZULIP_API_KEY=aFAKEkey\n",
+        chat: "ops",
+        secret: "FAKEkey",
     };
     told_once_and_in_order(&case, true).await;
 }

@@ -1,6 +1,6 @@
 //! The receiver's own hint when to come back (law D8).
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ::http::{HeaderMap, HeaderValue, header};
 
@@ -36,6 +36,12 @@ pub fn seconds(text: &str) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(number).unwrap_or(Duration::MAX))
 }
 
+/// The time until a second of Unix time, as some limits tell it; clamped.
+pub fn until(text: &str, now: SystemTime) -> Option<Duration> {
+    let now = now.duration_since(UNIX_EPOCH).ok()?;
+    Some(clamp(seconds(text)?.saturating_sub(now)))
+}
+
 /// Into [`SHORTEST`]`..=`[`LONGEST`].
 pub fn clamp(wait: Duration) -> Duration {
     wait.clamp(SHORTEST, LONGEST)
@@ -52,6 +58,22 @@ fn text_date(value: Option<&HeaderValue>) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn d8_a_second_of_unix_time_is_no_further_away_than_an_hour() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        for (text, wait) in [
+            ("1007", Some(Duration::from_secs(7))),
+            ("1000", Some(SHORTEST)),
+            ("5", Some(SHORTEST)),
+            ("9999999", Some(LONGEST)),
+            ("soon", None),
+            ("", None),
+            ("-1", None),
+        ] {
+            assert_eq!(until(text, now), wait, "{text}");
+        }
+    }
 
     fn hint(value: &str, date: Option<&str>) -> Option<Duration> {
         let mut headers = HeaderMap::new();

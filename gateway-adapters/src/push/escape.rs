@@ -114,6 +114,21 @@ fn broken(text: &str, signs: &[char]) -> String {
     safe
 }
 
+/// Text for Zulip, which knows no backslash but shows what a numbered entity stands for: nothing that could
+/// be markup stands there as it is, nor at the beginning of a line.
+pub fn zulip(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '*' | '`' | '#' | '@' | '<' | '>' | '[' | ']' | '|' | '~' | '$' | ':' | '.' | '/'
+            | '+' | '-' | '&' => safe.push_str(&format!("&#{};", u32::from(c))),
+            '\n' => safe.extend(['\n', BREAK]),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +168,12 @@ mod tests {
             card("a_b [c](d) <e> &lt; ~~"),
             format!("a\\_b \\[c\\](d) <{b}e> &{b}lt; ~{b}~{b}")
         );
+    }
+
+    #[test]
+    fn report_77_text_for_zulip_is_spelt_by_number() {
+        assert_eq!(zulip("@**all** a_b (c)!"), "&#64;&#42;&#42;all&#42;&#42; a_b (c)!");
+        assert_eq!(zulip("x\n    y &amp;"), format!("x\n{BREAK}    y &#38;amp;"));
     }
 
     #[test]

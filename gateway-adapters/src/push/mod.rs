@@ -46,6 +46,8 @@ mod teams;
 mod telegram;
 #[cfg(feature = "wecom")]
 mod wecom;
+#[cfg(feature = "zulip")]
+mod zulip;
 
 use std::sync::Arc;
 
@@ -132,6 +134,8 @@ pub const PLATFORMS: &[Platform] = &[
     telegram::PLATFORM,
     #[cfg(feature = "wecom")]
     wecom::PLATFORM,
+    #[cfg(feature = "zulip")]
+    zulip::PLATFORM,
 ];
 
 /// The platform called `name`.

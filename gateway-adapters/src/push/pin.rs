@@ -26,19 +26,8 @@ struct Pinned {
     data: Value,
 }
 
-/// The bytes of a message.
-pub fn pin(parts: Vec<Part>) -> String {
-    pin_with(parts, Value::Null)
-}
-
-/// The bytes of a message to which more belongs than its text; each part has it, also as plain text.
-pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
-    // Texts and JSON values always have a JSON form.
-    serde_json::to_string(&Pinned { parts, data }).unwrap_or_default()
-}
-
-/// The bytes of a message whose parts are made one by one, from 0, of what [`split`] puts into each, and of
-/// what else belongs to it.
+/// The bytes of a message whose parts are made one by one, from 0, of what [`split`] puts into each, and
+/// with whatever else belongs to it.
 pub fn pin_each(
     message: &Message,
     format: &Format,
@@ -47,7 +36,12 @@ pub fn pin_each(
 ) -> String {
     let parts = split(&message.spans, format);
     let parts = parts.iter().enumerate().map(|(number, spans)| part(number, spans));
-    pin_with(parts.collect(), data)
+    pin(parts.collect(), data)
+}
+
+fn pin(parts: Vec<Part>, data: Value) -> String {
+    // Texts and JSON values always have a JSON form.
+    serde_json::to_string(&Pinned { parts, data }).unwrap_or_default()
 }
 
 /// A part that is to be sent.
@@ -152,7 +146,7 @@ mod tests {
     #[test]
     fn d5_each_part_comes_in_its_turn_and_the_last_one_ends_the_message() {
         let part = |text: &str| Part { text: text.into(), rich: Some("r".into()) };
-        let body = pin(vec![part("a"), part("b")]);
+        let body = pin(vec![part("a"), part("b")], Value::Null);
         let first = parcel(body.clone(), 0);
         let first = next(&first).unwrap();
         assert_eq!((first.chat, first.text().as_str(), first.before), ("c", "a", ""));

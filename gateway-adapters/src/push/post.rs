@@ -31,7 +31,7 @@ pub trait Post: Send + Sync {
         Part { text: self.line().format.written(spans), rich: None }
     }
 
-    /// What else belongs to a message; null for nothing.
+    /// What belongs to a message besides its text; each part has it.
     fn data(&self, _message: &Message) -> Value {
         Value::Null
     }
@@ -107,8 +107,8 @@ impl<P: Post> Posting<P> {
 #[async_trait]
 impl<P: Post> Channel for Posting<P> {
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        let (format, data) = (&self.0.line().format, self.0.data(message));
-        pin_each(message, format, data, |number, spans| self.0.part(number, spans))
+        let data = self.0.data(message);
+        pin_each(message, &self.0.line().format, data, |number, spans| self.0.part(number, spans))
     }
 
     #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.0.line().name))]

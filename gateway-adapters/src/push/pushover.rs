@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use ::http::{Request, Uri};
@@ -30,7 +30,7 @@ use crate::{
     http::{
         HttpClient,
         base::{base, route, segment},
-        retry_after::clamp,
+        retry_after::until,
     },
 };
 
@@ -116,9 +116,7 @@ fn words(answer: &Answer) -> String {
 
 /// The time until the month's messages begin anew.
 fn reset(answer: &Answer) -> Option<Duration> {
-    let at = Duration::from_secs(answer.header("x-limit-app-reset").parse().ok()?);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    Some(clamp(at.saturating_sub(now)))
+    until(answer.header("x-limit-app-reset"), SystemTime::now())
 }
 
 /// What is said of messages that are used up.

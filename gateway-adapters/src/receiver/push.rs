@@ -20,6 +20,8 @@ mod slack;
 mod teams;
 mod telegram;
 mod wecom;
+#[cfg(feature = "zulip")]
+mod zulip;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -58,6 +60,8 @@ pub use slack::{slack, slack_webhook};
 pub use teams::teams;
 pub use telegram::telegram;
 pub use wecom::wecom;
+#[cfg(feature = "zulip")]
+pub use zulip::zulip;
 
 use super::reply::Closed;
 use crate::AdapterError;

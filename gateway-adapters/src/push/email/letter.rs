@@ -12,8 +12,8 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::push::{
-    pin::{Next, Part, pin_with},
-    split::{Format, split},
+    pin::{Next, Part, pin_each},
+    split::Format,
 };
 
 /// In characters; the rest of the first line is in the text.
@@ -28,9 +28,8 @@ pub(super) fn pinned(message: &Message, format: &Format) -> String {
     // What begins like this in a header would be decoded by whoever reads it.
     let subject = format!("[kanban] {}", line.trim().replace("=?", "= ?"));
     let thread = message.facts.first().map(|fact| thread(&fact.board, &fact.task));
-    let parts = split(&message.spans, format);
-    let parts = parts.iter().map(|spans| Part { text: flat(spans), rich: None });
-    pin_with(parts.collect(), json!({"subject": subject, "thread": thread}))
+    let data = json!({"subject": subject, "thread": thread});
+    pin_each(message, format, data, |_, spans| Part { text: flat(spans), rich: None })
 }
 
 /// What all letters about one task answer to: a name that no letter has, which mail programs gather by.

@@ -4,8 +4,8 @@ use kanban_notify::message::{Destination, Message, flat};
 use serde_json::{Map, Value, json};
 
 use crate::push::{
-    pin::{Next, Part, pin_with},
-    split::{Format, split},
+    pin::{Next, Part, pin_each},
+    split::Format,
 };
 
 /// The pinned bytes of a message.
@@ -25,9 +25,7 @@ pub(super) fn pinned(destination: &Destination, message: &Message, format: &Form
         "thread": thread,
         "possible_repeat": message.possible_repeat,
     });
-    let parts = split(&message.spans, format);
-    let parts = parts.iter().map(|spans| Part { text: flat(spans), rich: None });
-    pin_with(parts.collect(), data)
+    pin_each(message, format, data, |_, spans| Part { text: flat(spans), rich: None })
 }
 
 /// The body of one part.

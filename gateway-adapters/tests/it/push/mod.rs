@@ -19,3 +19,4 @@ mod slack;
 mod teams;
 mod telegram;
 mod wecom;
+mod zulip;

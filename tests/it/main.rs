@@ -8,6 +8,7 @@ mod discord;
 mod endings;
 mod faults;
 mod gathering;
+mod group_webhooks;
 mod interop;
 mod matrix;
 mod mattermost;

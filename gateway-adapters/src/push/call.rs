@@ -112,6 +112,12 @@ impl Answer {
         self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// A whole number of the body's JSON, by its JSON pointer, also where it stands as a text.
+    pub fn number_at(&self, pointer: &str) -> Option<i64> {
+        let value = self.json.pointer(pointer)?;
+        value.as_i64().or_else(|| value.as_str()?.parse().ok())
+    }
+
     /// A header as text; empty where there is none.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
@@ -185,8 +191,7 @@ pub fn authorized(mut request: Request<Bytes>, value: &HeaderValue) -> Request<B
     request
 }
 
-/// The hook that `url` is set to, and all of it that must never be told: an answer may repeat its path, the
-/// end of it, or a value of its query.
+/// The hook that `url` is set to, and all of it that must never be told.
 ///
 /// # Errors
 ///
@@ -195,13 +200,29 @@ pub fn hook(
     channel: &ChannelName,
     settings: &Settings,
 ) -> Result<(Uri, Vec<SecretString>), AdapterError> {
-    let address = settings.secret(channel, "url")?;
+    hook_at(channel, settings.secret(channel, "url")?)
+}
+
+/// The hook with this address, and all of it that must never be told: an answer may repeat its path, the
+/// end of it, or a value of its query.
+///
+/// # Errors
+///
+/// [`AdapterError`], where it is no address.
+pub fn hook_at(
+    channel: &ChannelName,
+    address: SecretString,
+) -> Result<(Uri, Vec<SecretString>), AdapterError> {
     let hook = base::hook(channel.as_str(), address.expose_secret())?;
     let values = hook.query().unwrap_or_default().split('&');
     let values = values.filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
-    // Shorter ones are no secrets, and words of every other text.
+    // An answer may repeat one without its escapes. Shorter ones are no secrets, and words of other texts.
+    let values = values.flat_map(|value| [value, value.split('%').next().unwrap_or_default()]);
     let values = values.filter(|value| value.len() >= SHORTEST);
-    let secrets = [hook.path()].into_iter().chain(hook.path().rsplit('/').next()).chain(values);
+    // An end that is a plain word is no secret either.
+    let is_word = |end: &&str| end.bytes().all(|byte| byte.is_ascii_lowercase());
+    let end = hook.path().rsplit('/').next().filter(|end| !is_word(end));
+    let secrets = [hook.path()].into_iter().chain(end).chain(values);
     let secrets = secrets.map(SecretString::from).chain([address]).collect();
     Ok((hook, secrets))
 }

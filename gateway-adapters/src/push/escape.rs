@@ -5,14 +5,7 @@ pub const BREAK: char = '\u{200b}';
 
 /// Text in which no `@name` is a mention. For platforms that find mentions in plain text.
 pub fn mentions(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        safe.push(c);
-        if matches!(c, '@' | '\u{ff20}') {
-            safe.push(BREAK);
-        }
-    }
-    safe
+    broken(text, &['@', '\u{ff20}'])
 }
 
 /// Text for Slack, where `<`, `>` and `&` begin everything that is more than text.
@@ -54,7 +47,7 @@ pub fn markdown(text: &str) -> String {
 
 /// Text in which nothing is a template of Jinja, which Home Assistant runs wherever it comes from.
 pub fn templates(text: &str) -> String {
-    text.replace('{', &format!("{{{BREAK}"))
+    broken(text, &['{'])
 }
 
 /// Text for Mattermost, whose clients agree on few escapes: what only means something at the beginning of
@@ -71,6 +64,50 @@ pub fn mattermost(text: &str) -> String {
             c => safe.push(c),
         }
         if matches!(c, '@' | '\u{ff20}' | '<' | '&' | '~' | '\n') {
+            safe.push(BREAK);
+        }
+    }
+    safe
+}
+
+/// Text for Google Chat, which has no escapes: a `<` before a name or an address would mention or hide it.
+pub fn google_chat(text: &str) -> String {
+    broken(text, &['<'])
+}
+
+/// Text for Feishu, which has no escapes and marks everything by two signs.
+pub fn feishu(text: &str) -> String {
+    broken(text, &['<', '*', '~', ']'])
+}
+
+/// Text for a block of an adaptive card, of whose escapes every client knows some only.
+pub fn card(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '*' | '_' | '[' | ']' | '`') {
+            safe.push('\\');
+        }
+        safe.push(c);
+        if matches!(c, '<' | '&' | '~') {
+            safe.push(BREAK);
+        }
+    }
+    safe
+}
+
+/// Text as it stands in JSON.
+pub fn json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.unwrap_or_default().to_owned()
+}
+
+/// Text in which none of these signs stands next to what it would mark.
+fn broken(text: &str, signs: &[char]) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        safe.push(c);
+        if signs.contains(&c) {
             safe.push(BREAK);
         }
     }
@@ -120,6 +157,17 @@ mod tests {
             format!("\\*\\*a\\_b\\*\\* \\`c\\` ~{b}~{b}d~{b}~{b}")
         );
         assert_eq!(mattermost("[a](b) <c|d> &lt;"), format!("\\[a\\](b) <{b}c&#124;d> &{b}lt;"));
+    }
+
+    #[test]
+    fn report_77_signs_that_cannot_be_escaped_stand_alone() {
+        let b = BREAK;
+        assert_eq!(google_chat("<users/all> *b*"), format!("<{b}users/all> *b*"));
+        assert_eq!(feishu("**a** [b](c)"), format!("*{b}*{b}a*{b}*{b} [b]{b}(c)"));
+        assert_eq!(
+            card("a_b [c](d) <e> &lt; ~~"),
+            format!("a\\_b \\[c\\](d) <{b}e> &{b}lt; ~{b}~{b}")
+        );
     }
 
     #[test]

@@ -4,15 +4,23 @@
 //! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
 
 pub mod call;
+#[cfg(feature = "dingtalk")]
+mod dingtalk;
 #[cfg(feature = "discord")]
 mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+#[cfg(feature = "feishu")]
+mod feishu;
+#[cfg(feature = "google_chat")]
+mod google_chat;
 #[cfg(feature = "gotify")]
 mod gotify;
 #[cfg(feature = "homeassistant")]
 mod homeassistant;
+pub mod hooked;
+pub mod hooks;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(feature = "mattermost")]
@@ -25,13 +33,19 @@ pub mod post;
 #[cfg(feature = "pushover")]
 mod pushover;
 mod settings;
+#[cfg(any(feature = "dingtalk", feature = "feishu", feature = "signed_webhook"))]
+mod sign;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
 #[cfg(feature = "slack")]
 mod slack;
 pub mod split;
+#[cfg(feature = "teams")]
+mod teams;
 #[cfg(feature = "telegram")]
 mod telegram;
+#[cfg(feature = "wecom")]
+mod wecom;
 #[cfg(feature = "zulip")]
 mod zulip;
 
@@ -82,12 +96,18 @@ impl Platform {
 
 /// Every platform that this build has, by name.
 pub const PLATFORMS: &[Platform] = &[
+    #[cfg(feature = "dingtalk")]
+    dingtalk::PLATFORM,
     #[cfg(feature = "discord")]
     discord::PLATFORM,
     #[cfg(feature = "discord")]
     discord::WEBHOOK,
     #[cfg(feature = "email")]
     email::PLATFORM,
+    #[cfg(feature = "feishu")]
+    feishu::PLATFORM,
+    #[cfg(feature = "google_chat")]
+    google_chat::PLATFORM,
     #[cfg(feature = "gotify")]
     gotify::PLATFORM,
     #[cfg(feature = "homeassistant")]
@@ -108,8 +128,12 @@ pub const PLATFORMS: &[Platform] = &[
     slack::PLATFORM,
     #[cfg(feature = "slack")]
     slack::WEBHOOK,
+    #[cfg(feature = "teams")]
+    teams::PLATFORM,
     #[cfg(feature = "telegram")]
     telegram::PLATFORM,
+    #[cfg(feature = "wecom")]
+    wecom::PLATFORM,
     #[cfg(feature = "zulip")]
     zulip::PLATFORM,
 ];

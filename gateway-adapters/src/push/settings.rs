@@ -75,13 +75,15 @@ impl Settings {
         all
     }
 
-    /// Says where the secret comes from and what to do after changing it, for whoever reads that it is
-    /// refused.
-    pub fn secret_from(&mut self, from: String) {
-        self.secret_from = from;
+    /// Says where a secret comes from and what to do after changing it, for whoever reads that it is refused.
+    pub fn secret_from(&mut self, from: &str) {
+        if !self.secret_from.is_empty() {
+            self.secret_from.push_str(" and ");
+        }
+        self.secret_from.push_str(from);
     }
 
-    /// Where the secret comes from; empty where nobody said.
+    /// Where the secrets come from; empty where nobody said.
     pub fn origin(&self) -> &str {
         &self.secret_from
     }

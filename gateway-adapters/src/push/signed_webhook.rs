@@ -4,10 +4,7 @@ mod body;
 mod sign;
 mod target;
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -26,10 +23,11 @@ use self::{
 use super::{
     AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, Platform, Settings,
     call::{Answer, Caller, post_json},
-    max_length,
+    escape, max_length,
     pace::{Cap, Pace},
     pin::{Next, next, unfit},
     secret,
+    sign::since_epoch,
     split::{Format, Unit},
 };
 use crate::{
@@ -115,7 +113,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let guard = Guard::new(allowed, "signed_webhook.allow_private").map_err(address)?;
     let targets = Targets::new(&name, settings)?;
     Ok(Arc::new(SignedWebhook {
-        format: Format::new(Unit::Bytes, settings.max_length(LIMIT), body::escaped, body::escaped),
+        format: Format::new(Unit::Bytes, settings.max_length(LIMIT), escape::json, escape::json),
         caller: Caller::new(client.guarded(guard), settings.origin(), targets.secrets(settings)),
         targets,
         pace: Pace::new(ALL),
@@ -151,7 +149,7 @@ impl SignedWebhook {
     async fn post(&self, target: &Target, next: &Next<'_>) -> Result<Verdict, Verdict> {
         let mut request = post_json(target.uri.clone(), &body::of(next));
         let text = String::from_utf8_lossy(request.body()).into_owned();
-        let signed = target.signer.headers(&next.key, &text, SystemTime::now());
+        let signed = target.signer.headers(&next.key, &text, since_epoch());
         let reason = "the key of this message cannot be sent in a header";
         request.headers_mut().extend(signed.ok_or_else(|| unfit(Fault::Payload, reason))?);
         *request.body_mut() = Bytes::from(text);

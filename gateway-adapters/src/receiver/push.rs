@@ -1,8 +1,13 @@
 //! Servers that stand in for push platforms: strict about every request, with scripted faults.
 
+#[cfg(feature = "dingtalk")]
+mod dingtalk;
 mod discord;
 #[cfg(feature = "email")]
 mod email;
+#[cfg(feature = "feishu")]
+mod feishu;
+mod google_chat;
 mod gotify;
 mod homeassistant;
 mod matrix;
@@ -12,7 +17,9 @@ mod pushover;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
 mod slack;
+mod teams;
 mod telegram;
+mod wecom;
 #[cfg(feature = "zulip")]
 mod zulip;
 
@@ -33,9 +40,14 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+#[cfg(feature = "dingtalk")]
+pub use dingtalk::dingtalk;
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
+#[cfg(feature = "feishu")]
+pub use feishu::feishu;
+pub use google_chat::google_chat;
 pub use gotify::gotify;
 pub use homeassistant::homeassistant;
 pub use matrix::matrix;
@@ -45,7 +57,9 @@ pub use pushover::pushover;
 #[cfg(feature = "signed_webhook")]
 pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
+pub use teams::teams;
 pub use telegram::telegram;
+pub use wecom::wecom;
 #[cfg(feature = "zulip")]
 pub use zulip::zulip;
 
@@ -72,6 +86,15 @@ impl Heard {
     /// A header as text.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The path without its query, and the query's parameters without their escapes; empty where those are
+    /// broken.
+    pub fn target(&self) -> (&str, Vec<(&str, String)>) {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        (path, pairs.map(|(name, value)| (name, decoded(value).unwrap_or_default())).collect())
     }
 }
 

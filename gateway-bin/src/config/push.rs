@@ -125,13 +125,13 @@ fn secret(reader: &mut Reader<'_>, name: &str, settings: &mut Settings) -> Optio
     }
     if here {
         let place = reader.settings.get(name).map(|setting| setting.place.clone());
-        settings.secret_from(format!("`{name}` in {}", place.unwrap_or_default()));
+        settings.secret_from(&format!("`{name}` in {}", place.unwrap_or_default()));
         return Some(reader.text(name));
     }
     let path = there.then(|| reader.path(&file)).flatten()?;
     match fs::read_to_string(&path) {
         Ok(text) => {
-            settings.secret_from(format!("`{file}` {}", path.display()));
+            settings.secret_from(&format!("`{file}` {}", path.display()));
             Some(text.trim().to_owned())
         }
         Err(error) => {

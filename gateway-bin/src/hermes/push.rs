@@ -30,7 +30,7 @@ pub(super) fn push(
                     false => "the environment".to_owned(),
                 };
                 if found.is_some() {
-                    settings.secret_from(format!("{from} in {place}"));
+                    settings.secret_from(&format!("{from} in {place}"));
                 }
             }
             settings.set(field, &found.unwrap_or_default());

@@ -42,10 +42,3 @@ pub(super) fn of(next: &Next<'_>) -> Value {
     data.extend(more);
     json!({"type": kind, "data": data})
 }
-
-/// A text as it is counted: as in JSON.
-pub(super) fn escaped(text: &str) -> String {
-    let quoted = Value::from(text).to_string();
-    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner.unwrap_or_default().to_owned()
-}

@@ -7,7 +7,10 @@ use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::Signer;
-use crate::{AdapterError, push::Settings};
+use crate::{
+    AdapterError,
+    push::{Settings, hooks::is_label},
+};
 
 /// Where one message goes. Its address may hold a secret, so it is never shown.
 #[derive(Clone)]
@@ -43,8 +46,7 @@ impl Targets {
         for item in items(settings) {
             let (label, rest) =
                 item.split_once('=').ok_or_else(|| address("a target is no name=URL"))?;
-            let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-            if label.is_empty() || !label.bytes().all(is_fit) {
+            if !is_label(label) {
                 return Err(address(
                     "a target's name has other signs than a-z, A-Z, 0-9, -, _ and .",
                 ));

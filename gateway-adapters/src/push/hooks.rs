@@ -1,0 +1,153 @@
+//! Webhooks: addresses that are the credential and decide the chat, one for all chats or one for each by its name.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::http::Uri;
+use kanban_notify::{
+    ids::ChannelName,
+    verdict::{Fault, Verdict},
+};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::{Field, FieldKind, Settings, call::hook_at, pin::unfit};
+use crate::{AdapterError, http::base::segment};
+
+/// The field that holds them.
+pub const fn hooks(variable: &'static str, about: &'static str) -> Field {
+    Field { name: "url", kind: FieldKind::Secrets, variable, default: "", about }
+}
+
+/// One webhook.
+pub struct Hook {
+    /// The chat it stands for; empty for every chat that has none of its own.
+    label: String,
+    /// What is posted to.
+    pub uri: Uri,
+    /// What signs its requests, where they are signed.
+    pub secret: Option<SecretString>,
+}
+
+impl Hook {
+    /// Its address with more parameters.
+    ///
+    /// # Errors
+    ///
+    /// Permanent, where that is no address.
+    pub fn with(&self, parameters: &[(&str, &str)]) -> Result<Uri, Verdict> {
+        let mut address = self.uri.to_string();
+        for (name, value) in parameters {
+            let before = if address.contains('?') { '&' } else { '?' };
+            address.push_str(&format!("{before}{name}={}", segment(value)));
+        }
+        address
+            .parse()
+            .map_err(|_| unfit(Fault::Payload, "what belongs in the address is too long"))
+    }
+}
+
+/// All webhooks of one platform.
+pub struct Hooks {
+    all: Vec<Hook>,
+    /// The one whose address was refused last: that is the one to be probed.
+    refused: AtomicUsize,
+}
+
+impl Hooks {
+    /// The webhooks of these settings, and what must never be told of them. Of several, each has a name
+    /// before it, `name=https://…`; one may go without. Where requests are signed, what stands behind a `#`
+    /// is that one's own secret.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError`], where there is none, or one that cannot be used.
+    pub fn new(
+        name: &ChannelName,
+        settings: &Settings,
+        signs: bool,
+    ) -> Result<(Self, Vec<SecretString>), AdapterError> {
+        let refuse = |reason| AdapterError::Address { channel: name.to_string(), reason };
+        let shared = match settings.text(SECRET) {
+            Some(_) => Some(settings.secret(name, SECRET)?),
+            None => None,
+        };
+        let mut all: Vec<Hook> = Vec::new();
+        let mut secrets: Vec<SecretString> = shared.iter().cloned().collect();
+        for item in settings.secrets(name, "url")? {
+            let item = item.expose_secret();
+            let named = item.split_once('=').filter(|(label, _)| is_label(label));
+            let (label, address) = named.unwrap_or(("", item));
+            let signed = address.split_once('#').filter(|_| signs);
+            let (address, own) = signed.map_or((address, None), |(url, own)| (url, Some(own)));
+            if all.iter().any(|hook| hook.label == label) {
+                return Err(refuse("two webhooks have one name, or none"));
+            }
+            let (uri, more) = hook_at(name, SecretString::from(address))?;
+            secrets.extend(more);
+            let own = own.map(SecretString::from);
+            secrets.extend(own.clone());
+            all.push(Hook { label: label.to_owned(), uri, secret: own.or_else(|| shared.clone()) });
+        }
+        if all.is_empty() {
+            return Err(refuse("it is not set"));
+        }
+        Ok((Self { all, refused: AtomicUsize::new(0) }, secrets))
+    }
+
+    /// The webhook of a chat.
+    ///
+    /// # Errors
+    ///
+    /// Permanent, where none has its name and every one has another.
+    pub fn find(&self, chat: &str) -> Result<&Hook, Verdict> {
+        let found = self.place(chat).and_then(|at| self.all.get(at));
+        found.ok_or_else(|| unfit(Fault::Target, "no webhook has the name of this chat"))
+    }
+
+    /// The name of the webhook that a chat has; empty for the one without a name.
+    pub fn name<'a>(&self, chat: &'a str) -> &'a str {
+        let is_own = self.all.iter().any(|hook| hook.label == chat);
+        if is_own { chat } else { "" }
+    }
+
+    /// The webhook to be probed.
+    ///
+    /// # Errors
+    ///
+    /// None; there is always one.
+    pub fn doubtful(&self) -> Result<&Hook, Verdict> {
+        let at = self.refused.load(Ordering::Relaxed);
+        self.all.get(at).ok_or_else(|| unfit(Fault::Credential, "there is no webhook"))
+    }
+
+    /// The verdict of a message to a chat, which says of which of several webhooks it is.
+    pub fn judged(&self, chat: &str, verdict: Verdict) -> Verdict {
+        let Verdict::Permanent { fault: Fault::Credential, detail } = &verdict else {
+            return verdict;
+        };
+        if let Some(at) = self.place(chat) {
+            self.refused.store(at, Ordering::Relaxed);
+        }
+        if self.all.len() < 2 {
+            return verdict;
+        }
+        let which = match self.name(chat) {
+            "" => "the webhook without a name".to_owned(),
+            name => format!("the webhook {name}"),
+        };
+        unfit(Fault::Credential, &format!("{which}: {}", detail.as_str()))
+    }
+
+    fn place(&self, chat: &str) -> Option<usize> {
+        let label = self.name(chat);
+        self.all.iter().position(|hook| hook.label == label)
+    }
+}
+
+/// The name of the field that holds the secret of every webhook that has none of its own.
+pub const SECRET: &str = "secret";
+
+/// Whether a text can be the name of a webhook.
+pub fn is_label(text: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_fit)
+}

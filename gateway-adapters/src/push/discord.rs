@@ -19,7 +19,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
     call::{Caller, get, post_json, sensitive},
     escape::markdown,
     max_length,
@@ -62,6 +62,7 @@ pub const PLATFORM: Platform = Platform {
     // It forgets what it was sent within minutes.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

@@ -19,7 +19,7 @@ use secrecy::SecretString;
 
 use self::smtp::Server;
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, max_length,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat, max_length,
     pin::{Next, next},
     split::{Format, Unit},
 };
@@ -86,6 +86,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["host"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

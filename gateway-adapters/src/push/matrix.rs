@@ -17,7 +17,7 @@ use kanban_notify::{
 use serde_json::{Value, json};
 
 use super::{
-    Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
     call::{Answer, get, named, post_json},
     escape::{html, mentions},
     max_length,
@@ -89,6 +89,7 @@ pub const PLATFORM: Platform = Platform {
     // For a day (Synapse), also when the server was killed or we logged in again.
     deduplicates: true,
     guarantee: "exactly once, as long as the server remembers a message's key (Synapse: a day)",
+    check_chat: any_chat,
     make,
 };
 

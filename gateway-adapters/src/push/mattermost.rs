@@ -14,7 +14,7 @@ use kanban_notify::{
 };
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
     call::{Answer, Caller, named},
     escape::{BREAK, mattermost},
     max_length,
@@ -56,6 +56,7 @@ pub const PLATFORM: Platform = Platform {
     // For half a minute, and not across a restart.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

@@ -47,12 +47,26 @@ pub struct Platform {
     pub deduplicates: bool,
     /// What is promised of a message there, for docs/PLATFORMS.md.
     pub guarantee: &'static str,
+    /// Judges a chat by its form alone; [`any_chat`] where every name will do.
+    pub check_chat: CheckChat,
     /// Makes its channel.
     pub make: Make,
 }
 
 /// How a platform's channel is made.
 pub type Make = fn(HttpClient, &Settings) -> Result<Arc<dyn Channel>, AdapterError>;
+
+/// Says what a chat must look like where no message can ever reach this one with these settings.
+pub type CheckChat = fn(&Settings, chat: &str) -> Result<(), &'static str>;
+
+/// Takes any chat that is not empty.
+///
+/// # Errors
+///
+/// What a chat must look like, where this is none.
+pub fn any_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    if chat.trim().is_empty() { Err("the chat is empty") } else { Ok(()) }
+}
 
 impl Platform {
     /// The name of its channel.

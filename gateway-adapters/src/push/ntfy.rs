@@ -17,7 +17,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
     call::{Answer, Caller, get, of_credential, sensitive},
     escape::markdown,
     max_length,
@@ -71,6 +71,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["topic", "token", "url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

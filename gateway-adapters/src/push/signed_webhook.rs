@@ -24,7 +24,7 @@ use self::{
     target::{Target, Targets},
 };
 use super::{
-    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
     call::{Answer, Caller, post_json},
     max_length,
     pace::{Cap, Pace},
@@ -82,6 +82,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["targets", "secret"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
     call::{Answer, Caller, of_credential, post_json},
     escape::mentions,
     max_length,
@@ -55,6 +55,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

@@ -22,7 +22,7 @@ use crate::{
     AdapterError,
     http::{HttpClient, base::hook},
     push::{
-        AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+        AT_LEAST_ONCE, Field, FieldKind, Platform, Settings, any_chat,
         call::{Answer, Caller, get},
         max_length,
         pace::Pace,
@@ -47,6 +47,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

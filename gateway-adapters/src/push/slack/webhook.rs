@@ -19,7 +19,7 @@ use crate::{
     AdapterError,
     http::{HttpClient, base::hook},
     push::{
-        AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+        AT_LEAST_ONCE, Field, FieldKind, Platform, Settings, any_chat,
         call::{Answer, Caller, of_credential, post_json},
         max_length,
         pace::{Cap, Pace},
@@ -44,6 +44,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

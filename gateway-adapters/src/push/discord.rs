@@ -19,7 +19,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
     call::{Caller, get, post_json, sensitive},
     escape::markdown,
     max_length,
@@ -62,7 +62,7 @@ pub const PLATFORM: Platform = Platform {
     // It forgets what it was sent within minutes.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -142,6 +142,12 @@ fn agent(mut request: Request<Bytes>) -> Request<Bytes> {
     request
 }
 
+const NO_CHANNEL: &str = "the chat is no id of a channel: those are digits";
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    if is_id(chat) { Ok(()) } else { Err(NO_CHANNEL) }
+}
+
 /// Whether this is an id, as channels and threads have one.
 fn is_id(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -167,8 +173,9 @@ impl Discord {
     fn request(&self, to: &str, parcel: &Parcel, next: &Next) -> Result<Request<Bytes>, Verdict> {
         let target =
             |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
+        // A thread was looked at before, and is a channel.
         if !is_id(to) {
-            return Err(target("the chat is no id of a channel"));
+            return Err(target(NO_CHANNEL));
         }
         let uri = route(self.name.as_str(), &self.base, &format!("/channels/{to}/messages"))
             .map_err(|_| target("the chat does not fit an address"))?;

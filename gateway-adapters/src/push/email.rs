@@ -19,12 +19,13 @@ use secrecy::SecretString;
 
 use self::smtp::Server;
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat, max_length,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, max_length,
     pin::{Next, next},
     split::{Format, Unit},
 };
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::{HttpClient, Redactor},
 };
 
@@ -86,7 +87,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["host"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -106,8 +107,9 @@ struct Email {
 
 fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let refused = |reason| AdapterError::Address { channel: name.to_string(), reason };
-    let from = settings.text("address").ok_or_else(|| refused("`address` is not set"))?;
+    let refused =
+        |reason| AdapterError::Address { channel: name.to_string(), reason }.of_field("address");
+    let from = settings.text("address").ok_or_else(|| refused(NOT_SET))?;
     let from = address(from).map_err(refused)?;
     let server = Server::new(&name, settings, &from)?;
     let user = settings.text("user").unwrap_or(from.as_ref());
@@ -130,6 +132,10 @@ fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterE
         from,
         name,
     }))
+}
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    address(chat).map(drop)
 }
 
 /// An address alone: no name, no brackets, ASCII.

@@ -17,7 +17,7 @@ use kanban_notify::{
 use serde_json::{Value, json};
 
 use super::{
-    Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
+    Field, FieldKind, MAX_LENGTH, Platform, Settings,
     call::{Answer, get, named, post_json},
     escape::{html, mentions},
     max_length,
@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::{
         HttpClient,
         base::{base, route, segment},
@@ -89,7 +90,7 @@ pub const PLATFORM: Platform = Platform {
     // For a day (Synapse), also when the server was killed or we logged in again.
     deduplicates: true,
     guarantee: "exactly once, as long as the server remembers a message's key (Synapse: a day)",
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -124,7 +125,7 @@ struct Matrix {
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let missing = || AdapterError::Address { channel: name.to_string(), reason: "it is not set" };
+    let missing = || AdapterError::Address { channel: name.to_string(), reason: NOT_SET };
     let base = base(name.as_str(), settings.text("url").ok_or_else(missing)?)?;
     Ok(Arc::new(Matrix {
         session: Session::new(&name, client, &base, settings)?,
@@ -166,6 +167,20 @@ fn rest(answer: &Answer) -> Option<Duration> {
     told.map(Duration::from_millis).map(clamp).max(answer.retry_after)
 }
 
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    check_room(chat)
+}
+
+/// The newest rooms have no server behind a colon.
+fn check_room(room: &str) -> Result<(), &'static str> {
+    match room.chars().next() {
+        Some('!') if room.len() > 1 => Ok(()),
+        Some('#') => Err("the chat is an alias, and an id is needed, which begins with !; \
+                          a client shows it among the advanced settings of the room"),
+        _ => Err("the chat is no id of a room: those begin with !"),
+    }
+}
+
 impl Matrix {
     fn request(
         &self,
@@ -175,10 +190,7 @@ impl Matrix {
         next: &Next,
     ) -> Result<Request<Bytes>, Verdict> {
         let fault = |fault, reason| Verdict::Permanent { fault, detail: Detail::new(reason) };
-        // The newest rooms have no server behind a colon.
-        if !room.starts_with('!') {
-            return Err(fault(Fault::Target, "the chat is no id of a room: those begin with !"));
-        }
+        check_room(room).map_err(|reason| fault(Fault::Target, reason))?;
         let path = format!(
             "/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
             segment(room),

@@ -14,7 +14,7 @@ use kanban_notify::{
 };
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
     call::{Answer, Caller, named},
     escape::{BREAK, mattermost},
     max_length,
@@ -56,7 +56,7 @@ pub const PLATFORM: Platform = Platform {
     // For half a minute, and not across a restart.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -104,6 +104,12 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         origin: settings.origin().to_owned(),
         name,
     }))
+}
+
+/// Only the API wants an id, and only its settings tell that it is used.
+fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
+    let by_api = settings.text("token").is_some() && settings.text("webhook").is_none();
+    if by_api { way::check_id(chat) } else { way::check_name(chat) }
 }
 
 impl Mattermost {

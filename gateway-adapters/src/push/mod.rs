@@ -74,6 +74,25 @@ impl Platform {
         ChannelName(self.name.to_owned())
     }
 
+    /// Its channel with these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Setting`] with the field at fault.
+    pub fn build(
+        &self,
+        client: HttpClient,
+        settings: &Settings,
+    ) -> Result<Arc<dyn Channel>, AdapterError> {
+        let is_secret = |field: &&Field| field.kind.is_secret();
+        let secret = self.fields.iter().find(is_secret).map_or("token", |field| field.name);
+        (self.make)(client, settings).map_err(|error| {
+            // A module that says nothing more means its one address, or its one secret.
+            let field = if matches!(error, AdapterError::Address { .. }) { "url" } else { secret };
+            error.of_field(field)
+        })
+    }
+
     /// Whether these settings ask for it.
     pub fn is_wanted(&self, settings: &Settings) -> bool {
         self.wanted_by.iter().any(|field| settings.text(field).is_some())

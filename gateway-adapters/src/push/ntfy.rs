@@ -17,7 +17,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
     call::{Answer, Caller, get, of_credential, sensitive},
     escape::markdown,
     max_length,
@@ -71,7 +71,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["topic", "token", "url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -139,14 +139,24 @@ fn authorization(name: &ChannelName, token: &str) -> Result<HeaderValue, Adapter
     sensitive(name, &words)
 }
 
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    check_topic(chat)
+}
+
+fn check_topic(topic: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if (1..=64).contains(&topic.len()) && topic.bytes().all(is_fit) {
+        Ok(())
+    } else {
+        Err("the chat is no topic: a topic has 1 to 64 of a-z, A-Z, 0-9, _ and -")
+    }
+}
+
 impl Ntfy {
     fn request(&self, topic: &str, next: &Next) -> Result<Request<Bytes>, Verdict> {
         let target =
             |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
-        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if !(1..=64).contains(&topic.len()) || !topic.bytes().all(is_fit) {
-            return Err(target("a topic has 1 to 64 of a-z, A-Z, 0-9, _ and -"));
-        }
+        check_topic(topic).map_err(target)?;
         let uri = route(self.name.as_str(), &self.base, &format!("/{topic}"))
             .map_err(|_| target("the topic does not fit an address"))?;
         let rich = next.part.rich.as_ref().and_then(Value::as_str);

@@ -82,7 +82,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["targets", "secret"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -115,7 +115,9 @@ struct SignedWebhook {
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let address = |reason| AdapterError::Address { channel: name.to_string(), reason };
+    let address = |reason| {
+        AdapterError::Address { channel: name.to_string(), reason }.of_field("allow_private")
+    };
     let allowed = settings.text("allow_private").unwrap_or_default();
     let guard = Guard::new(allowed, "signed_webhook.allow_private").map_err(address)?;
     let targets = Targets::new(&name, settings)?;
@@ -132,6 +134,14 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         pace: Pace::new(ALL),
         name,
     }))
+}
+
+/// Where the settings cannot be used, nobody can tell.
+fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
+    match Targets::new(&PLATFORM.channel(), settings) {
+        Ok(targets) => targets.find(chat).map(drop),
+        Err(_) => any_chat(settings, chat),
+    }
 }
 
 impl SignedWebhook {

@@ -23,7 +23,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
     call::{Answer, Caller, of_credential, post_json, sensitive},
     escape, max_length,
     pace::{Cap, Pace},
@@ -64,7 +64,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -134,6 +134,22 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         name,
     }))
 }
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let is_id = chat.len() > 1 && chat.starts_with(KINDS) && chat.bytes().all(is_fit);
+    let is_name = chat.strip_prefix('#').is_some_and(|name| !name.trim().is_empty());
+    if is_id || is_name {
+        Ok(())
+    } else {
+        Err(
+            "the chat is no id of a channel (C..., G...), a direct message (D...) or a person (U..., W...)",
+        )
+    }
+}
+
+/// The first letters of ids that can be written to.
+const KINDS: [char; 5] = ['C', 'G', 'D', 'U', 'W'];
 
 fn format(settings: &Settings) -> Format {
     Format {

@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, any_chat,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
     call::{Answer, Caller, of_credential, post_json},
     escape::mentions,
     max_length,
@@ -55,7 +55,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
-    check_chat: any_chat,
+    check_chat,
     make,
 };
 
@@ -115,6 +115,23 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         origin: settings.origin().to_owned(),
         name,
     }))
+}
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    check(chat)
+}
+
+fn check(chat: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name =
+        chat.strip_prefix('@').is_some_and(|name| !name.is_empty() && name.bytes().all(is_fit));
+    if is_name || chat.parse::<i64>().is_ok() {
+        Ok(())
+    } else {
+        Err(
+            "the chat is no number, such as 42 or -100123, and no @name of a public group or channel",
+        )
+    }
 }
 
 fn in_path<'a>(name: &ChannelName, token: &'a SecretString) -> Result<&'a str, AdapterError> {
@@ -240,6 +257,9 @@ impl Channel for Telegram {
             let detail = Detail::new("a session is no chat");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
+        if let Err(reason) = check(chat) {
+            return Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
+        }
         let prepared =
             next(parcel).and_then(|next| Ok((Self::message(chat, thread, &next)?, next)));
         let (body, next) = match prepared {

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::{HttpClient, base::route},
     push::{
         Settings,
@@ -66,10 +67,11 @@ impl Session {
             let token = settings.secret(name, "token")?;
             return Ok(Self::Token(Arc::new(way(name, client, [token.clone()], &token)?)));
         }
-        let missing = |reason| AdapterError::Key { channel: name.to_string(), reason };
-        let user = settings.text("user").ok_or_else(|| missing("its `user` is not set"))?;
-        let password =
-            settings.text("password").ok_or_else(|| missing("its `password` is not set"))?;
+        let set = |field| {
+            let missing = || AdapterError::Key { channel: name.to_string(), reason: NOT_SET };
+            settings.text(field).ok_or_else(|| missing().of_field(field))
+        };
+        let (user, password) = (set("user")?, set("password")?);
         Ok(Self::Password(Box::new(Login {
             name: name.clone(),
             uri: route(name.as_str(), base, "/_matrix/client/v3/login")?,

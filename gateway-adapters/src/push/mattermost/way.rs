@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::base::{base, route},
     push::{
         Settings,
@@ -46,19 +47,22 @@ impl Way {
         let channel = name.as_str();
         let key = |reason| AdapterError::Key { channel: channel.to_owned(), reason };
         let address = || {
-            let reason = "it is not set";
-            let missing = || AdapterError::Address { channel: channel.to_owned(), reason };
+            let missing = || AdapterError::Address { channel: channel.to_owned(), reason: NOT_SET };
             base(channel, settings.text("url").ok_or_else(missing)?)
         };
         if settings.text("webhook").is_some() {
             let hook = settings.secret(name, "webhook")?;
             let (base, id) = match hook.expose_secret().trim_end_matches('/').rsplit_once("/hooks/")
             {
-                Some((given, id)) => (base(channel, given)?, id.to_owned()),
+                Some((given, id)) => {
+                    let base = base(channel, given).map_err(|error| error.of_field("webhook"))?;
+                    (base, id.to_owned())
+                }
                 None => (address()?, hook.expose_secret().to_owned()),
             };
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                return Err(key("it is no address of a webhook, which ends in /hooks/ and a key"));
+                return Err(key("it is no address of a webhook, which ends in /hooks/ and a key")
+                    .of_field("webhook"));
             }
             let uri = route(channel, &base, &format!("/hooks/{id}"))?;
             return Ok((Self::Hook(uri), vec![hook, id.into()]));
@@ -85,23 +89,21 @@ impl Way {
         key: &str,
         text: &str,
     ) -> Result<Request<Bytes>, Verdict> {
-        let fault = |fault, reason| Err(Verdict::Permanent { fault, detail: Detail::new(reason) });
+        let refused = |fault, reason| Verdict::Permanent { fault, detail: Detail::new(reason) };
+        let fault = |fault, reason| Err(refused(fault, reason));
         match self {
             Self::Hook(_) if !thread.is_empty() => {
                 fault(Fault::Thread, "a webhook cannot write to a thread")
             }
-            Self::Hook(_) if chat.trim().is_empty() => {
-                fault(Fault::Target, "the chat is no name of a channel")
+            Self::Hook(uri) => {
+                check_name(chat).map_err(|reason| refused(Fault::Target, reason))?;
+                Ok(post_json(uri.clone(), &json!({"text": text, "channel": chat})))
             }
-            Self::Hook(uri) => Ok(post_json(uri.clone(), &json!({"text": text, "channel": chat}))),
-            Self::Api { .. } if !is_id(chat) => fault(
-                Fault::Target,
-                "the chat is no id of a channel: those have 26 letters and digits",
-            ),
             Self::Api { .. } if !thread.is_empty() && !is_id(thread) => {
                 fault(Fault::Thread, "the thread is no id of a post")
             }
             Self::Api { posts, authorization, .. } => {
+                check_id(chat).map_err(|reason| refused(Fault::Target, reason))?;
                 let mut post = json!({"channel_id": chat, "message": text, "pending_post_id": key});
                 if let Some(fields) = post.as_object_mut().filter(|_| !thread.is_empty()) {
                     fields.insert("root_id".to_owned(), Value::from(thread));
@@ -139,6 +141,20 @@ impl Way {
             Self::Api { .. } => answer.status.is_success() && !id.is_empty(),
         }
     }
+}
+
+/// What the API takes as a chat.
+pub fn check_id(chat: &str) -> Result<(), &'static str> {
+    if is_id(chat) {
+        Ok(())
+    } else {
+        Err("the chat is no id of a channel: those have 26 letters and digits")
+    }
+}
+
+/// What a webhook takes as a chat.
+pub fn check_name(chat: &str) -> Result<(), &'static str> {
+    if chat.trim().is_empty() { Err("the chat is no name of a channel") } else { Ok(()) }
 }
 
 fn is_id(text: &str) -> bool {

@@ -1,5 +1,6 @@
 //! What every push platform must do, by a table for each.
 
+mod chats;
 #[cfg(any(
     feature = "discord",
     feature = "matrix",

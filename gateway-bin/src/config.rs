@@ -4,6 +4,7 @@
 
 mod env;
 mod keys;
+mod lines;
 mod problem;
 mod push;
 mod read;

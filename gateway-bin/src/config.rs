@@ -161,7 +161,7 @@ pub fn load(named: Option<&Path>, env: &Env) -> Result<Loaded, ConfigError> {
         Ok(Some((path, text))) => (Some(path), text),
         Ok(None) => (None, String::new()),
         Err((path, error)) => {
-            problems.add(path.display().to_string(), error.to_string());
+            problems.add(path.display().to_string(), unread(&path, &error));
             (None, String::new())
         }
     };
@@ -170,7 +170,8 @@ pub fn load(named: Option<&Path>, env: &Env) -> Result<Loaded, ConfigError> {
     let mut reader = Reader { settings: &settings, env, problems: &mut problems };
     let (hermes_home, home_origin) = hermes_home(&mut reader);
     let config = read_config(&mut reader, hermes_home);
-    let warnings = loose_permissions(file.as_deref(), &reader);
+    let mut warnings = loose_permissions(file.as_deref(), &reader);
+    warnings.extend(unknown_platforms(&config));
     let shown = show::effective(&config, &settings, &home_origin);
     problems.unless_any(Loaded { config, file, shown, warnings })
 }
@@ -189,6 +190,17 @@ fn read_file(
         Ok(text) => Ok(Some((path, text))),
         Err(error) if optional && error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err((path, error)),
+    }
+}
+
+/// Why a file cannot be read, and what to do.
+fn unread(path: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "there is no such file; `kanban-gateway config init {}` makes it",
+            path.display()
+        ),
+        _ => error.to_string(),
     }
 }
 
@@ -272,7 +284,7 @@ fn adopt(reader: &mut Reader<'_>) -> Adopt {
             reader.wrong("adopt", hint);
             Adopt::Off
         }
-        Err(names) => Adopt::Platforms(lower(names)),
+        Err(_) => Adopt::Platforms(platforms(reader, "adopt")),
     }
 }
 
@@ -336,13 +348,43 @@ fn log(reader: &mut Reader<'_>) -> Log {
     Log { format: format.unwrap_or(LogFormat::Human), level }
 }
 
+/// Names of platforms, which are compared in lower case. Hermes can have any others; what is nearly the
+/// name of one is a slip.
 fn platforms(reader: &mut Reader<'_>, name: &str) -> BTreeSet<String> {
-    lower(reader.names(name))
+    let names: BTreeSet<String> =
+        reader.names(name).iter().map(|name| name.to_lowercase()).collect();
+    for platform in names.iter().filter(|platform| !is_known(platform)) {
+        if let Some(meant) = problem::nearest(platform, known_platforms()) {
+            let hint = format!("holds `{platform}`, which is no platform; did you mean `{meant}`?");
+            reader.wrong(name, hint);
+        }
+    }
+    names
 }
 
-/// Platform names are compared in lower case.
-fn lower(names: Vec<String>) -> BTreeSet<String> {
-    names.iter().map(|name| name.to_lowercase()).collect()
+fn known_platforms() -> impl Iterator<Item = &'static str> {
+    crate::platforms::names().chain(crate::hermes::platform_names())
+}
+
+fn is_known(platform: &str) -> bool {
+    known_platforms().any(|known| known == platform)
+}
+
+/// Platforms that are to be adopted or served and that this build cannot send to.
+fn unknown_platforms(config: &Config) -> Vec<String> {
+    let adopted = match &config.adopt {
+        Adopt::Platforms(names) => names.iter().map(|name| ("adopt", name)).collect(),
+        Adopt::Auto | Adopt::Off => Vec::new(),
+    };
+    let all = adopted.into_iter().chain(config.alongside.iter().map(|name| ("alongside", name)));
+    let unknown = all.filter(|(_, name)| !crate::platforms::names().any(|known| known == *name));
+    unknown
+        .map(|(key, name)| {
+            format!(
+                "`{key}` holds `{name}`: this build has no such platform and sends nothing there"
+            )
+        })
+        .collect()
 }
 
 /// Files that hold keys and that others may read.

@@ -18,7 +18,7 @@ use gateway_adapters::{
     api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
     console::Console,
     http::{HttpClient, HttpClientConfig},
-    push::{PLATFORMS, platform},
+    push::platform,
 };
 use kanban_notify::{
     driver::{Driver, Ports},
@@ -44,11 +44,6 @@ use push::PushMaker;
 
 /// How long the bytes of a claim are kept at most once it is over.
 const KEEP_BODIES: Duration = Duration::from_secs(86_400);
-
-/// The platforms that this build has a channel for.
-pub(crate) fn platforms() -> impl Iterator<Item = &'static str> {
-    ["api_server", "console"].into_iter().chain(PLATFORMS.iter().map(|platform| platform.name))
-}
 
 /// Why a gateway had to stop.
 pub(crate) type Lost = Arc<kanban_store::StoreError>;

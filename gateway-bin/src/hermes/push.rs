@@ -17,29 +17,39 @@ pub(super) fn push(
         for field in platform.fields.iter().filter(|field| !field.variable.is_empty()) {
             let mut found = variables.get(field.variable).map(str::to_owned);
             let file = format!("{}_FILE", field.variable);
+            let mut from = field.variable;
             if field.kind.is_secret() {
-                let mut from = field.variable;
                 if let Some(path) = variables.get(&file).filter(|_| found.is_none()) {
                     from = &file;
                     found = fs::read_to_string(path)
                         .inspect_err(|error| problems.push(format!("{file} {path}: {error}")))
                         .ok();
                 }
-                let place = match variables.is_in_file(from) {
-                    true => home.path.join(".env").display().to_string(),
-                    false => "the environment".to_owned(),
+                // What is behind a name in `.env` may change without it.
+                let then = match variables.is_in_file(from) && from == field.variable {
+                    true => ", read again when it changes",
+                    false => "; restart `run` after changing it",
                 };
                 if found.is_some() {
-                    settings.secret_from(format!("{from} in {place}"));
+                    settings.secret_from(format!("{}{then}", place(home, variables, from)));
                 }
             }
             settings.set(field, &found.unwrap_or_default());
+            settings.stands_at(field, place(home, variables, from));
         }
         if platform.is_wanted(&settings) {
             all.insert(platform.name, settings);
         }
     }
     (all, problems)
+}
+
+/// Where a variable stands.
+fn place(home: &ProfileHome, variables: Variables<'_>, name: &str) -> String {
+    match variables.is_in_file(name) {
+        true => format!("{name} in {}", home.path.join(".env").display()),
+        false => format!("{name} in the environment"),
+    }
 }
 
 #[cfg(test)]

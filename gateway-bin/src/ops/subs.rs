@@ -139,7 +139,7 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
                 .map(|meant| format!("; did you mean `{meant}`?"))
                 .unwrap_or_default();
             let built: Vec<String> =
-                crate::wiring::platforms().map(|name| format!("`{name}`")).collect();
+                crate::platforms::names().map(|name| format!("`{name}`")).collect();
             let built = built.join(", ");
             warnings.push(format!(
                 "nobody serves it as things are: {why} (this build serves {built}){hint}"
@@ -157,7 +157,7 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
 /// The platform that was meant by a name that is nearly one.
 fn meant(platform: &str) -> Option<&'static str> {
     let platform = platform.trim().to_lowercase();
-    let known = crate::wiring::platforms().chain(crate::hermes::platform_names());
+    let known = crate::platforms::names().chain(crate::hermes::platform_names());
     nearest(&platform, known).filter(|meant| *meant != platform)
 }
 

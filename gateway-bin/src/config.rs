@@ -5,6 +5,7 @@
 mod env;
 mod keys;
 mod lines;
+mod names;
 mod problem;
 mod push;
 mod read;
@@ -171,7 +172,7 @@ pub fn load(named: Option<&Path>, env: &Env) -> Result<Loaded, ConfigError> {
     let (hermes_home, home_origin) = hermes_home(&mut reader);
     let config = read_config(&mut reader, hermes_home);
     let mut warnings = loose_permissions(file.as_deref(), &reader);
-    warnings.extend(unknown_platforms(&config));
+    warnings.extend(names::unknown_platforms(&config));
     let shown = show::effective(&config, &settings, &home_origin);
     problems.unless_any(Loaded { config, file, shown, warnings })
 }
@@ -222,7 +223,7 @@ fn hermes_home(reader: &mut Reader<'_>) -> (PathBuf, Origin) {
 fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
     let config = Config {
         owner: owner(reader),
-        adopt: adopt(reader),
+        adopt: names::adopt(reader),
         hermes_home,
         boards: reader.paths("boards"),
         ledger: ledger(reader),
@@ -245,7 +246,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         ),
         poll: reader.span("poll", "20ms", "60s"),
         grace: reader.span("grace", "0s", "10m"),
-        alongside: platforms(reader, "alongside"),
+        alongside: names::platforms(reader, "alongside"),
         wake: wake(reader),
         wake_timeout: reader.span("wake.timeout", "1s", "24h"),
         api_servers: server::servers(reader),
@@ -273,19 +274,6 @@ fn owner(reader: &mut Reader<'_>) -> String {
         );
     }
     owner
-}
-
-fn adopt(reader: &mut Reader<'_>) -> Adopt {
-    match reader.text_or_names("adopt") {
-        Ok(word) if word == "auto" => Adopt::Auto,
-        Ok(word) if word == "off" => Adopt::Off,
-        Ok(word) => {
-            let hint = format!("must be \"auto\", \"off\" or a list of platforms, not \"{word}\"");
-            reader.wrong("adopt", hint);
-            Adopt::Off
-        }
-        Err(_) => Adopt::Platforms(platforms(reader, "adopt")),
-    }
 }
 
 fn retention(days: u64) -> Option<Duration> {
@@ -346,45 +334,6 @@ fn log(reader: &mut Reader<'_>) -> Log {
         reader.wrong("log.level", format!("cannot be used: {error:#}"));
     }
     Log { format: format.unwrap_or(LogFormat::Human), level }
-}
-
-/// Names of platforms, which are compared in lower case. Hermes can have any others; what is nearly the
-/// name of one is a slip.
-fn platforms(reader: &mut Reader<'_>, name: &str) -> BTreeSet<String> {
-    let names: BTreeSet<String> =
-        reader.names(name).iter().map(|name| name.to_lowercase()).collect();
-    for platform in names.iter().filter(|platform| !is_known(platform)) {
-        if let Some(meant) = problem::nearest(platform, known_platforms()) {
-            let hint = format!("holds `{platform}`, which is no platform; did you mean `{meant}`?");
-            reader.wrong(name, hint);
-        }
-    }
-    names
-}
-
-fn known_platforms() -> impl Iterator<Item = &'static str> {
-    crate::platforms::names().chain(crate::hermes::platform_names())
-}
-
-fn is_known(platform: &str) -> bool {
-    known_platforms().any(|known| known == platform)
-}
-
-/// Platforms that are to be adopted or served and that this build cannot send to.
-fn unknown_platforms(config: &Config) -> Vec<String> {
-    let adopted = match &config.adopt {
-        Adopt::Platforms(names) => names.iter().map(|name| ("adopt", name)).collect(),
-        Adopt::Auto | Adopt::Off => Vec::new(),
-    };
-    let all = adopted.into_iter().chain(config.alongside.iter().map(|name| ("alongside", name)));
-    let unknown = all.filter(|(_, name)| !crate::platforms::names().any(|known| known == *name));
-    unknown
-        .map(|(key, name)| {
-            format!(
-                "`{key}` holds `{name}`: this build has no such platform and sends nothing there"
-            )
-        })
-        .collect()
 }
 
 /// Files that hold keys and that others may read.

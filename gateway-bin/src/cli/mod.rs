@@ -28,7 +28,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::{
     config::{self, Env, Loaded},
-    ops::{Context, Failure, Unusable, boards, demo, failure, serve},
+    ops::{Context, Failure, Unusable, boards, check, demo, failure, serve},
     telemetry,
 };
 use args::{Cli, Command, ConfigCommand};
@@ -104,7 +104,9 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
         }
         Command::Config { command: ConfigCommand::Check } => {
             let loaded = config::load(cli.config.as_deref(), &env)?;
-            for warning in &loaded.warnings {
+            let ctx = Context { config: loaded.config.clone(), env: env.clone() };
+            let found = check::check(&ctx)?;
+            for warning in loaded.warnings.iter().chain(&found) {
                 eprintln!("warning: {warning}");
             }
             if let Some(missing) =

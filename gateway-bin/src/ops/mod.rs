@@ -2,9 +2,11 @@
 
 pub mod boards;
 pub mod cards;
+pub mod check;
 pub mod dead;
 pub mod demo;
 pub mod events;
+mod lacking;
 pub mod ledger;
 pub mod listen;
 pub mod serve;
@@ -28,7 +30,8 @@ use kanban_store::{
 };
 
 use crate::{
-    config::{Config, Env},
+    StartError,
+    config::{Config, ConfigError, Env},
     hermes::board_variables,
 };
 
@@ -127,7 +130,11 @@ pub enum Failure {
 
 /// Which kind of failure `error` is.
 pub fn failure(error: &anyhow::Error) -> Failure {
-    if error.is::<Unusable>() || error.is::<crate::config::ConfigError>() {
+    let of_start = error.downcast_ref::<StartError>();
+    if error.is::<Unusable>()
+        || error.is::<ConfigError>()
+        || matches!(of_start, Some(StartError::Settings(_) | StartError::OwnerIsProfile(_)))
+    {
         return Failure::Usage;
     }
     if error.is::<Missing>() {

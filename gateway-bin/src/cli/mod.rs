@@ -15,6 +15,7 @@ mod status;
 mod table;
 mod task;
 mod task_args;
+mod test_send;
 mod watch;
 
 use std::{
@@ -146,6 +147,9 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             let left = runtime()?.block_on(serve::once(ctx, accept))?;
             output::ended(&left);
             Ok(if left.nothing() { ExitCode::SUCCESS } else { exit::PARTLY.into() })
+        }
+        Command::TestSend(arguments) => {
+            runtime()?.block_on(test_send::test_send(arguments, &context(cli.config, env, false)?))
         }
         command => ask::answer(command, &context(cli.config, env, false)?),
     }

@@ -13,6 +13,7 @@ pub mod serve;
 pub mod status;
 pub mod subs;
 pub mod tasks;
+pub mod test_send;
 pub mod time;
 pub mod watch;
 pub mod why;

@@ -1,9 +1,16 @@
 //! What there is at this moment, for commands that only look.
 
-use std::{path::Path, sync::Mutex};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use gateway_adapters::push::{Platform, Settings};
-use kanban_notify::policy::World;
+use kanban_notify::{
+    ids::ChannelName,
+    policy::World,
+    ports::{Channel, Channels as _},
+};
 use kanban_store::board::discovery;
 
 use super::{
@@ -24,19 +31,27 @@ pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
 }
 
 /// The world, and what is missing in it.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Outlook {
     /// The world.
     pub(crate) world: World,
     /// Platforms that something is set for and that cannot be served with it.
     pub(crate) unusable: Vec<Unusable>,
+    channels: ChannelMap,
+}
+
+impl Outlook {
+    /// The channel called `name`, as `run` would have it.
+    pub(crate) fn channel(&self, name: &ChannelName) -> Option<Arc<dyn Channel>> {
+        self.channels.get(name)
+    }
 }
 
 /// The outlook with Hermes as it is.
 pub(crate) fn outlook(config: &Config, hermes: &Hermes) -> Result<Outlook, StartError> {
-    let (world, unusable) =
-        looking(config)?.world(hermes, Generation::Unknown, &ChannelMap::default())?;
-    Ok(Outlook { world, unusable })
+    let channels = ChannelMap::default();
+    let (world, unusable) = looking(config)?.world(hermes, Generation::Unknown, &channels)?;
+    Ok(Outlook { world, unusable, channels })
 }
 
 /// Refuses what `run` would refuse of the configuration, and answers with what it would only tell of.

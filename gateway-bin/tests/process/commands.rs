@@ -214,6 +214,9 @@ async fn once_ends_with_3_where_rows_are_served_by_nobody() {
     let task = world.cards.task("Build the report");
     printed(&world, &["once"], 0).await;
     printed(&world, &["sub", "add", &task, "telegram", "42"], 0).await;
+    // A group's number is negative, and no option.
+    printed(&world, &["sub", "add", &task, "telegram", "-1001"], 0).await;
+    printed(&world, &["sub", "remove", &task, "telegram", "-1001"], 0).await;
     let left = printed(&world, &["once"], 3).await;
     assert!(left.contains("something is left open") && left.contains("unserved=1"), "{left}");
     printed(&world, &["sub", "remove", &task, "telegram", "42"], 0).await;

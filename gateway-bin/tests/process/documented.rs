@@ -45,6 +45,7 @@ async fn every_field_is_documented() {
         ("dead show", &["dead", "show", &leg, "--json"]),
         ("status --why", &["status", "--why", &task, "--json"]),
         ("config show", &["config", "show", "--json"]),
+        ("test-send", &["test-send", "api_server", "--chat", "sess-abc", "--yes", "--json"]),
         ("ledger status", &["ledger", "status", "--json"]),
         ("replay", &["replay", "--task", &task, "--json"]),
     ] {

@@ -23,6 +23,7 @@ mod status;
 mod synapse;
 mod tasks;
 mod telling;
+mod test_send;
 mod watch;
 
 #[expect(dead_code, reason = "shared with the whole-flow tests, which use all of it")]

@@ -97,6 +97,15 @@ pub(super) enum Command {
         #[command(flatten)]
         json: Json,
     },
+    /// Look at everything that a delivery depends on, and say what to do. Sends nothing, changes nothing. Exit
+    /// code 0: all is well, 3: something needs a look, 4: nobody delivers.
+    Doctor {
+        /// Leave out what needs the network: asking channels and API servers.
+        #[arg(long)]
+        offline: bool,
+        #[command(flatten)]
+        json: Json,
+    },
     /// Send one test message through the channel that `run` would use. Exit code 0: delivered, 1: not,
     /// 3: nobody knows. Touches neither ledger nor boards.
     TestSend(TestSend),

@@ -9,6 +9,7 @@ mod args;
 mod ask;
 mod board;
 mod complete;
+mod doctor;
 mod events;
 mod output;
 mod status;
@@ -147,6 +148,9 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             let left = runtime()?.block_on(serve::once(ctx, accept))?;
             output::ended(&left);
             Ok(if left.nothing() { ExitCode::SUCCESS } else { exit::PARTLY.into() })
+        }
+        Command::Doctor { offline, json } => {
+            runtime()?.block_on(doctor::look(&context(cli.config, env, false)?, offline, json.json))
         }
         Command::TestSend(arguments) => {
             runtime()?.block_on(test_send::test_send(arguments, &context(cli.config, env, false)?))

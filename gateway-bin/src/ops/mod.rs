@@ -5,6 +5,7 @@ pub mod cards;
 pub mod check;
 pub mod dead;
 pub mod demo;
+pub mod doctor;
 pub mod events;
 mod lacking;
 pub mod ledger;

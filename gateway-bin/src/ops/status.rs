@@ -54,6 +54,9 @@ pub struct Status {
     pub unknown_kinds: Vec<UnknownKind>,
     /// What of Hermes' files cannot be used.
     pub problems: Vec<String>,
+    /// Those of the reasons that are about rows and deliveries.
+    #[serde(skip)]
+    pub owed: Vec<String>,
 }
 
 /// The state in one word; the exit code of `status` follows it.
@@ -223,7 +226,8 @@ pub fn status(ctx: &Context) -> Status {
     let oldest = Timestamp::from_micros(now).before(policy.max_age).secs();
     let lag = lag::lag(&known.lags, &known.copies, &looked.pending, oldest, now);
     let unserved = unserved::rows(&looked.subs);
-    reasons.extend(unserved::reasons(&unserved, &outlook, &ctx.config.hermes_home));
+    let mut owed = unserved::reasons(&unserved, &outlook, &ctx.config.hermes_home);
+    reasons.extend(unserved::refused(&unserved, &outlook));
     let mut problems = hermes.problems();
     problems.extend(unserved::problems(&outlook));
     let mut status = Status {
@@ -243,10 +247,13 @@ pub fn status(ctx: &Context) -> Status {
         unserved,
         unknown_kinds: looked.unknown_kinds,
         problems,
+        owed: Vec::new(),
     };
     deliveries::fill(&mut status, known, &policy, world);
-    reasons.extend(unread(&status, &looked.pending, oldest, now));
-    reasons.extend(deliveries::reasons(&status, &policy));
+    owed.extend(unread(&status, &looked.pending, oldest, now));
+    owed.extend(deliveries::reasons(&status, &policy));
+    reasons.extend(owed.iter().cloned());
+    status.owed = owed;
     status.health = match (status.instances.is_empty(), reasons.is_empty()) {
         (true, _) => {
             reasons.insert(0, "no process delivers; start `kanban-gateway run`".to_owned());

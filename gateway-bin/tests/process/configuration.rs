@@ -189,6 +189,17 @@ async fn what_run_would_refuse_of_push_platforms_the_check_refuses_with_key_and_
 }
 
 #[tokio::test]
+async fn a_name_of_ours_that_a_profile_has_is_refused_by_the_check_too() {
+    let mut world = World::new().await;
+    std::fs::create_dir_all(world.hermes().join("profiles/work")).unwrap();
+    world.set("owner", "work");
+    for arguments in [&["run"][..], &["config", "check"]] {
+        let said = printed(&world, arguments, 2).await;
+        assert!(said.contains("a Hermes profile has that name"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn one_platforms_bad_settings_are_held_against_its_own_rows_alone() {
     let mut world = World::new().await;
     world.set("console.enabled", "true");

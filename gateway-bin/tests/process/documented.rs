@@ -90,6 +90,26 @@ fn undocumented(command: &str, shown: &Value) -> BTreeSet<String> {
 }
 
 #[tokio::test]
+async fn every_field_and_area_of_the_doctor_is_documented() {
+    let world = World::new().await;
+    let printed = printed(&world, &["doctor", "--json", "--offline"], 4).await;
+    let report: Value = serde_json::from_str(&printed).unwrap();
+    let known = documented("doctor");
+    assert!(report.as_object().unwrap().keys().all(|field| known.contains(field)), "{report:#}");
+    assert_eq!(undocumented("doctor", &report), BTreeSet::new());
+    let known = documented("doctor: checks");
+    let checks = report["checks"].as_array().unwrap();
+    for check in checks {
+        for word in [&check["area"], &check["level"]] {
+            assert!(known.contains(word.as_str().unwrap()), "{check}");
+        }
+    }
+    let areas: BTreeSet<&str> =
+        checks.iter().map(|check| check["area"].as_str().unwrap()).collect();
+    assert_eq!(areas.len(), 9, "all but deliveries, which has nothing to say: {areas:?}");
+}
+
+#[tokio::test]
 async fn every_field_of_status_is_documented_and_every_state_is_counted() {
     let mut world = World::new().await;
     world.server("ghost", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");

@@ -7,6 +7,7 @@ mod campaign;
 mod commands;
 mod configuration;
 mod crashes;
+mod doctor;
 mod documented;
 mod errors;
 mod hostile;

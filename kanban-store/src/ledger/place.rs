@@ -37,6 +37,17 @@ pub(super) fn prepare(ledger: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
+/// Refuses a place where no ledger can be, and makes nothing there.
+///
+/// # Errors
+///
+/// [`StoreError::LedgerRefused`].
+pub fn check_place(ledger: &Path) -> Result<(), StoreError> {
+    // What is not there yet will lie where the nearest folder above it lies.
+    let there = ledger.ancestors().find_map(|path| fs::canonicalize(path).ok());
+    refuse_network(&there.unwrap_or_else(|| ledger.to_owned()))
+}
+
 /// Makes the ledger's empty file, unless it is there.
 pub(super) fn touch(ledger: &Path) -> Result<(), StoreError> {
     files::make_empty(ledger).map_err(file_error("making the ledger", ledger))

@@ -34,7 +34,7 @@ pub(super) fn rows(subs: &[SubLine]) -> Vec<Unserved> {
         .collect()
 }
 
-/// What is to be said of rows that nobody serves, and of platforms that keep `run` from starting.
+/// What is to be said of rows that nobody serves.
 pub(super) fn reasons(all: &[Unserved], outlook: &Outlook, home: &Path) -> Vec<String> {
     let mut groups: BTreeMap<(&str, &str), (usize, Vec<&str>)> = BTreeMap::new();
     for rows in all.iter().filter(|rows| rows.by_nobody) {
@@ -42,7 +42,7 @@ pub(super) fn reasons(all: &[Unserved], outlook: &Outlook, home: &Path) -> Vec<S
         *count += rows.rows;
         boards.push(&rows.board);
     }
-    let of_rows = groups.iter().map(|((platform, reason), (count, boards))| {
+    let said = groups.iter().map(|((platform, reason), (count, boards))| {
         let s = if boards.len() == 1 { "" } else { "s" };
         format!(
             "board{s} {}: {} of {platform} served by nobody: {reason}; {}",
@@ -51,11 +51,15 @@ pub(super) fn reasons(all: &[Unserved], outlook: &Outlook, home: &Path) -> Vec<S
             advice(outlook, home, platform)
         )
     });
-    let wanted = outlook.unusable.iter().filter(|one| {
-        one.is_wanted && !groups.keys().any(|(platform, _)| *platform == one.platform)
-    });
-    let of_run = wanted.map(|one| format!("{}; `run` does not start with it", one.problem));
-    of_rows.chain(of_run).collect()
+    said.collect()
+}
+
+/// What keeps `run` from starting, where it is not a reason above already.
+pub(super) fn refused(all: &[Unserved], outlook: &Outlook) -> Vec<String> {
+    let is_said =
+        |platform: &str| all.iter().any(|rows| rows.by_nobody && rows.platform == platform);
+    let wanted = outlook.unusable.iter().filter(|one| one.is_wanted && !is_said(one.platform));
+    wanted.map(|one| format!("{}; `run` does not start with it", one.problem)).collect()
 }
 
 /// What is set and has no effect, while nobody needs it to have one.

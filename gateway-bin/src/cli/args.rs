@@ -119,6 +119,12 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Print the manual page, or write one for each command.
+    Man {
+        /// Write them into this folder.
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+    },
     /// Print a completion script.
     Completions {
         /// The shell.

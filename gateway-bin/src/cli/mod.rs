@@ -101,6 +101,10 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             say!("{}", complete::script(shell)?);
             Ok(ExitCode::SUCCESS)
         }
+        Command::Man { to } => {
+            man(to.as_deref())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Config { command: ConfigCommand::Init { path, force } } => {
             init(path.or(cli.config), force, &env)
         }
@@ -197,6 +201,19 @@ fn init(path: Option<PathBuf>, force: bool, env: &Env) -> anyhow::Result<ExitCod
         .with_context(|| format!("{} cannot be written", path.display()))?;
     say!("{}", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The manual, from the same words as `--help`.
+fn man(folder: Option<&Path>) -> anyhow::Result<()> {
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+        say!("{}", String::from_utf8_lossy(&page).trim_end());
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+        .with_context(|| format!("{} cannot be written", folder.display()))
 }
 
 /// For its owner alone: keys may be put in.

@@ -62,6 +62,11 @@ mod tests {
         let telegram = &found.push["telegram"];
         assert_eq!(telegram.text("token"), Some("1:FAKE"));
         assert!(telegram.origin().starts_with("TELEGRAM_BOT_TOKEN in "), "{}", telegram.origin());
+        assert!(telegram.origin().ends_with(".env, read again when it changes"));
+        assert_eq!(
+            telegram.place("token"),
+            telegram.origin().split_once(',').map(|(place, _)| place)
+        );
         assert!(!format!("{found:?}").contains("FAKE"));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
@@ -69,6 +74,7 @@ mod tests {
         let dotenv = format!("TELEGRAM_BOT_TOKEN_FILE={}\n", path.display());
         let found = profile("default", "", &dotenv, &[]);
         assert_eq!(found.push["telegram"].text("token"), Some("2:FAKE"));
+        assert!(found.push["telegram"].origin().ends_with("; restart `run` after changing it"));
         let found = profile("default", "", "TELEGRAM_BOT_TOKEN_FILE=/nowhere/x\n", &[]);
         assert!(found.push.is_empty() && found.problems[0].contains("/nowhere/x"));
     }

@@ -377,3 +377,18 @@ fn each_time(value: &Value, see: &mut dyn FnMut(&Value)) {
         _ => {}
     }
 }
+
+#[tokio::test]
+async fn the_manual_has_a_page_for_each_command() {
+    let world = World::new().await;
+    let page = printed(&world, &["man"], 0).await;
+    for part in [".TH kanban-gateway 1", "kanban\\-gateway\\-doctor(1)"] {
+        assert!(page.contains(part), "{part:?} is missing in:\n{page}");
+    }
+    let folder = world.folder().join("man");
+    printed(&world, &["man", "--to", folder.to_str().unwrap()], 0).await;
+    for page in ["kanban-gateway.1", "kanban-gateway-test-send.1", "kanban-gateway-sub-add.1"] {
+        let text = std::fs::read_to_string(folder.join(page)).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}");
+    }
+}

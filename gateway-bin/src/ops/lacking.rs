@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kanban_notify::{ownership::Why, subscription::API_SERVER};
+use kanban_notify::{ids::ChannelName, ownership::Why, subscription::API_SERVER};
 
 use crate::{
     config::nearest,
@@ -21,16 +21,19 @@ pub(super) fn why(outlook: &Outlook, platform: &str) -> String {
     }
 }
 
-/// What to do so that a platform is served.
-pub(super) fn remedy(outlook: &Outlook, home: &Path, platform: &str) -> String {
+/// What to do so that a platform is served; `None` where it is, and only a row is not.
+pub(super) fn remedy(outlook: &Outlook, home: &Path, platform: &str) -> Option<String> {
     let name = platform.trim().to_lowercase();
+    if outlook.world.channels.contains_key(&ChannelName(name.clone())) {
+        return None;
+    }
     if outlook.unusable.iter().any(|one| one.platform == name) {
-        return "mend that, see `kanban-gateway config check`, and restart `run`".to_owned();
+        return Some("mend that, see `kanban-gateway config check`, and restart `run`".to_owned());
     }
     if let Some(platform) = PLATFORMS.iter().find(|platform| platform.name == name) {
-        return configure(platform, home);
+        return Some(configure(platform, home));
     }
-    match name.as_str() {
+    Some(match name.as_str() {
         API_SERVER => "add `[[api_server]]` for their profile".to_owned(),
         "console" => "set `console.enabled`".to_owned(),
         _ => match meant(&name) {
@@ -41,15 +44,12 @@ pub(super) fn remedy(outlook: &Outlook, home: &Path, platform: &str) -> String {
                 format!("it has {}", names.join(", "))
             }
         },
-    }
+    })
 }
 
 /// Which keys or variables ask for a platform.
 fn configure(platform: &Platform, home: &Path) -> String {
-    let wanted = || {
-        let fields = platform.fields.iter();
-        fields.filter(|field| platform.wanted_by.contains(&field.name))
-    };
+    let wanted = || platform.fields.iter().filter(|field| platform.wanted_by.contains(&field.name));
     let keys: Vec<String> =
         wanted().map(|field| format!("`{}.{}`", platform.name, field.name)).collect();
     let variables: Vec<&str> =

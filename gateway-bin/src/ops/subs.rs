@@ -147,7 +147,8 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
         if reach != Reach::Served {
             let home = &ctx.config.hermes_home;
             let remedy = lacking::remedy(&outlook, home, &row.key.platform);
-            warnings.push(format!("nobody serves it as things are: {why}; {remedy}"));
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            warnings.push(format!("nobody serves it as things are: {why}{remedy}"));
         }
     }
     let status = board.task(&key.task)?.map(|task| task.status).unwrap_or_default();

@@ -86,7 +86,8 @@ pub fn prepare(ctx: &Context, test: &Test) -> anyhow::Result<Ready> {
             false => lacking::why(&outlook, &platform),
         };
         let remedy = lacking::remedy(&outlook, &ctx.config.hermes_home, &platform);
-        bail!(Unusable(format!("nothing was sent: {why}; {remedy}")));
+        let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        bail!(Unusable(format!("nothing was sent: {why}{remedy}")));
     };
     let (chat, thread) = (test.chat.clone(), test.thread.clone());
     let destination = if is_session {

@@ -68,12 +68,11 @@ pub(super) fn problems(outlook: &Outlook) -> impl Iterator<Item = String> {
 }
 
 fn advice(outlook: &Outlook, home: &Path, platform: &str) -> String {
-    let remedy = lacking::remedy(outlook, home, platform);
-    if outlook.unusable.iter().any(|one| one.platform == platform) {
+    let remove = "take them off, see `kanban-gateway sub list`, with `kanban-gateway sub remove`";
+    match lacking::remedy(outlook, home, platform) {
+        None => remove.to_owned(),
         // The rows are right, and the settings are not.
-        return remedy;
+        Some(mend) if outlook.unusable.iter().any(|one| one.platform == platform) => mend,
+        Some(remedy) => format!("{remedy}; or {remove}"),
     }
-    format!(
-        "{remedy}; or take them off, see `kanban-gateway sub list`, with `kanban-gateway sub remove`"
-    )
 }

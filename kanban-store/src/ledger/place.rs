@@ -162,6 +162,14 @@ mod tests {
 ";
 
     #[test]
+    fn a_place_is_checked_without_making_anything() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = dir.path().join("state").join("ledger.db");
+        check_place(&ledger).unwrap();
+        assert!(!dir.path().join("state").exists());
+    }
+
+    #[test]
     fn the_deepest_and_latest_mount_decides() {
         for (path, kind) in [
             ("/var/ledger.db", "ext4"),

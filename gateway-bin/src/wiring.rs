@@ -2,6 +2,7 @@
 
 mod outlook;
 mod push;
+mod wording;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +27,7 @@ use kanban_notify::{
     ids::ChannelName,
     key::Identity,
     policy::{Ability, Policy, World},
-    ports::{Change, Changes, Channel, Channels, Clock},
+    ports::{Change, Changes, Channel, Channels, Clock, Wording},
 };
 use kanban_store::ports::{BoardChanges, BoardSet, LedgerPort, Pace};
 
@@ -61,13 +62,18 @@ struct EngineParts {
     policy: Policy,
     identity: Identity,
     world: World,
+    wording: Option<Arc<dyn Wording>>,
 }
 
 impl Parts {
     /// A driver over these parts.
     pub(crate) fn driver(&self) -> Driver {
-        let EngineParts { policy, identity, world } = &self.engine;
+        let EngineParts { policy, identity, world, wording } = &self.engine;
         let engine = Engine::new(policy.clone(), identity.clone(), world.clone());
+        let engine = match wording {
+            Some(wording) => engine.with_wording(Arc::clone(wording)),
+            None => engine,
+        };
         Driver::new(engine, self.ports.clone())
     }
 }
@@ -84,16 +90,18 @@ pub(crate) fn join(
     if watch.hermes().is_profile(&config.owner) {
         return Err(StartError::OwnerIsProfile(config.owner));
     }
+    let client = client(&config)?;
     let maker = ChannelMaker {
-        client: client(&config)?,
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
         config: config.clone(),
-        push: PushMaker::default(),
         extra: options.channels,
         console: console(&config, options.console)?,
         told: Mutex::default(),
     };
     let channels = Arc::new(ChannelMap::default());
     let world = maker.usable_world(watch.hermes(), Generation::Unknown, &channels)?;
+    let wording = wording::of(&config)?;
     let policy = config.policy(options.accept);
     maker.agree(watch.hermes(), &policy, &world)?;
     let ledger = Arc::new(
@@ -129,7 +137,7 @@ pub(crate) fn join(
         changes,
         grace: config.grace,
         lost: lost(Arc::clone(&ledger)),
-        engine: EngineParts { policy: policy.clone(), identity, world: world.clone() },
+        engine: EngineParts { policy: policy.clone(), identity, world: world.clone(), wording },
         ports,
     };
     let mut supervisor = Supervisor {
@@ -305,7 +313,7 @@ impl ChannelMaker {
             let name = ChannelName("console".to_owned());
             made.insert(name, (Ability::default(), Arc::clone(console)));
         }
-        let (push, unusable) = self.push.make(&self.client, &self.config.push, hermes);
+        let (push, unusable) = self.push.make(&self.config.push, hermes);
         for (platform, ability, channel) in push {
             made.insert(platform.channel(), (ability, channel));
         }
@@ -366,6 +374,8 @@ pub(crate) fn generation(seen: &AtomicU8) -> Generation {
 /// Refuses what we were told to use and cannot; answers with the rest.
 fn all_usable(unusable: Vec<Unusable>) -> Result<Vec<Unusable>, StartError> {
     let (wanted, found): (Vec<_>, Vec<_>) = unusable.into_iter().partition(|one| one.is_wanted);
-    let problems: Vec<_> = wanted.into_iter().map(|one| one.problem).collect();
+    let mut problems: Vec<_> = wanted.into_iter().map(|one| one.problem).collect();
+    // What several of them need is told once.
+    problems.dedup();
     if problems.is_empty() { Ok(found) } else { Err(ConfigError { problems }.into()) }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{AdapterError, error::NOT_SET};
+use crate::{AdapterError, error::NOT_SET, http::base::base};
 
 /// One thing that can be set.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +107,16 @@ impl Settings {
         Some(self.values.get(name)?.expose_secret())
     }
 
+    /// Where a platform is that has no usual address.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Address`] where it is not set or none.
+    pub fn base(&self, channel: &ChannelName) -> Result<String, AdapterError> {
+        let missing = || AdapterError::Address { channel: channel.to_string(), reason: NOT_SET };
+        base(channel.as_str(), self.text("url").ok_or_else(missing)?)
+    }
+
     /// The value of a secret field.
     ///
     /// # Errors
@@ -140,6 +150,11 @@ impl Settings {
     pub fn is_on(&self, name: &str) -> bool {
         let text = self.text(name).unwrap_or_default();
         ["true", "1", "yes", "on"].contains(&text.to_ascii_lowercase().as_str())
+    }
+
+    /// The length of a part: what is set, and no more than the platform's limit.
+    pub fn max_length(&self, limit: usize) -> usize {
+        self.count(MAX_LENGTH, limit)
     }
 
     /// A number, and no more than `most`.
@@ -185,4 +200,14 @@ pub const fn max_length(default: &'static str) -> Field {
         default,
         about: "The longest message; what is longer goes in parts. No more than the default.",
     }
+}
+
+/// The field for where a platform is.
+pub const fn url(variable: &'static str, default: &'static str, about: &'static str) -> Field {
+    Field { name: "url", kind: FieldKind::Text, variable, default, about }
+}
+
+/// A field for a secret.
+pub const fn secret(name: &'static str, variable: &'static str, about: &'static str) -> Field {
+    Field { name, kind: FieldKind::Secret, variable, default: "", about }
 }

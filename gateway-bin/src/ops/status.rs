@@ -210,7 +210,8 @@ pub fn status(ctx: &Context) -> Status {
     let mut reasons = Vec::new();
     let mut noted = |error: anyhow::Error| reasons.push(format!("{error:#}"));
     let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
-    let outlook = crate::wiring::outlook(&ctx.config, &hermes).map_err(anyhow::Error::from);
+    let outlook =
+        crate::wiring::outlook(&ctx.config, &ctx.env, &hermes).map_err(anyhow::Error::from);
     let outlook = outlook.map_err(&mut noted).unwrap_or_default();
     let world = &outlook.world;
     let found = ctx.boards().map_err(&mut noted).unwrap_or_default();

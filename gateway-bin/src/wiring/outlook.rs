@@ -48,9 +48,9 @@ impl Outlook {
 }
 
 /// The outlook with Hermes as it is.
-pub(crate) fn outlook(config: &Config, hermes: &Hermes) -> Result<Outlook, StartError> {
+pub(crate) fn outlook(config: &Config, env: &Env, hermes: &Hermes) -> Result<Outlook, StartError> {
     let channels = ChannelMap::default();
-    let (world, unusable) = looking(config)?.world(hermes, Generation::Unknown, &channels)?;
+    let (world, unusable) = looking(config, env)?.world(hermes, Generation::Unknown, &channels)?;
     Ok(Outlook { world, unusable, channels })
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn check(config: &Config, env: &Env) -> Result<Vec<Unusable>, StartEr
     if hermes.is_profile(&config.owner) {
         return Err(StartError::OwnerIsProfile(config.owner.clone()));
     }
-    let maker = looking(config)?;
+    let maker = looking(config, env)?;
     let (world, unusable) = maker.world(&hermes, Generation::Unknown, &ChannelMap::default())?;
     let found = all_usable(unusable)?;
     maker.agree(&hermes, &config.policy(false), &world)?;
@@ -72,11 +72,12 @@ pub(crate) fn push_settings(config: &Config, hermes: &Hermes, platform: &Platfor
     push::settings(platform, &config.push, hermes)
 }
 
-fn looking(config: &Config) -> Result<ChannelMaker, StartError> {
+fn looking(config: &Config, env: &Env) -> Result<ChannelMaker, StartError> {
+    let client = client(config)?;
     Ok(ChannelMaker {
-        client: client(config)?,
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
         config: config.clone(),
-        push: PushMaker::default(),
         extra: Vec::new(),
         console: console(config, None)?,
         told: Mutex::default(),

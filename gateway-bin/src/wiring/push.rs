@@ -7,13 +7,13 @@ use std::{
 
 use gateway_adapters::{
     AdapterError,
-    http::HttpClient,
+    http::{HttpClient, Proxies},
     push::{PLATFORMS, Platform, Settings},
 };
 use kanban_notify::{policy::Ability, ports::Channel};
 
 use crate::{
-    config::{Problem, PushSettings},
+    config::{Env, Problem, PushSettings},
     hermes::Hermes,
 };
 
@@ -32,8 +32,9 @@ pub(crate) struct Unusable {
 }
 
 /// Makes the channels, and keeps each as long as its settings are the same: it knows which chats rest.
-#[derive(Default)]
 pub(super) struct PushMaker {
+    client: HttpClient,
+    env: Env,
     kept: Mutex<BTreeMap<&'static str, Kept>>,
 }
 
@@ -43,11 +44,21 @@ struct Kept {
 }
 
 impl PushMaker {
+    /// Platforms are called by clients like this one, through the proxies of the environment.
+    pub(super) fn new(client: HttpClient, env: Env) -> Self {
+        Self { client, env, kept: Mutex::default() }
+    }
+
+    /// A client with connections of its own; where nobody needs one, no proxy is looked for.
+    fn client(&self) -> Result<HttpClient, AdapterError> {
+        let proxies = Proxies::new(|name| self.env.get(name))?;
+        Ok(self.client.through(proxies))
+    }
+
     /// The channels that are configured, or that Hermes' root profile has credentials for, and what
     /// cannot be used.
     pub(super) fn make(
         &self,
-        client: &HttpClient,
         configured: &PushSettings,
         hermes: &Hermes,
     ) -> (Vec<Made>, Vec<Unusable>) {
@@ -64,11 +75,14 @@ impl PushMaker {
             let known = kept.get(platform.name).filter(|kept| kept.settings == settings);
             let channel = match known {
                 Some(known) => known.channel.clone(),
-                None => platform.build(client.clone(), &settings).map_err(|error| Unusable {
-                    platform: platform.name,
-                    problem: problem(platform, &settings, &error),
-                    is_wanted: own.is_some(),
-                }),
+                None => self.client().and_then(|client| platform.build(client, &settings)).map_err(
+                    |error| Unusable {
+                        platform: platform.name,
+                        problem: problem(platform, &settings, &error),
+                        // Without its proxy nothing is to leave this machine.
+                        is_wanted: own.is_some() || matches!(error, AdapterError::Proxy { .. }),
+                    },
+                ),
             };
             let deduplicates = platform.deduplicates(&settings);
             let ability = Ability { deduplicates, readable: false };
@@ -113,6 +127,9 @@ fn problem(platform: &Platform, settings: &Settings, error: &AdapterError) -> Pr
     let mut message = error.to_string();
     if let Some(source) = std::error::Error::source(error) {
         message.push_str(&format!(": {source}"));
+    }
+    if let AdapterError::Proxy { variable, .. } = error {
+        return Problem { place: (*variable).to_string(), message };
     }
     // A value that nobody set is named where the rest of its platform stands.
     let place = settings.place(field).unwrap_or(platform.name).to_owned();

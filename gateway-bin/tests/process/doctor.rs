@@ -80,7 +80,7 @@ async fn what_fails_is_named_with_what_to_do() {
             "fail  channel api_server/default: http://127.0.0.1:9: unreachable: ",
             "fail  channel api_server/work: ",
             "the credential is refused: the key of `api_server` for profile work",
-            "fail  channel telegram: the credential is refused: the token of `telegram.token` in",
+            "fail  channel telegram: the credential is refused: the credential of `telegram.token` in",
             "-> put the right one there",
             "fail  channel email: KANBAN_GATEWAY_EMAIL__HOST: `email.address` is not set\n      -> mend it",
             "warn  channel slack: KANBAN_GATEWAY_SLACK__MAX_LENGTH: what is set for `slack` has no effect",

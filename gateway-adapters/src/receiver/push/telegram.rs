@@ -19,12 +19,31 @@ pub fn telegram(token: &str) -> Platform {
         Some("sendMessage") => match message(heard) {
             Ok(message) => {
                 let sent = json!({"ok": true, "result": {"message_id": 7, "text": message.text}});
-                (PushAnswer::new(200, sent.to_string()), Some(message))
+                (PushAnswer::new(200, ascii(&sent.to_string())), Some(message))
             }
             Err(reason) => (refused(400, &format!("Bad Request: {reason}")), None),
         },
         Some(_) => (refused(404, "Not Found: method not found"), None),
     })
+}
+
+/// JSON as the Bot API writes it: no letter outside of ASCII.
+fn ascii(json: &str) -> String {
+    let mut text = String::new();
+    for c in json.chars() {
+        match c {
+            c if c.is_ascii() => text.push(c),
+            c => {
+                let units = c
+                    .encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}"))
+                    .collect::<String>();
+                text.push_str(&units);
+            }
+        }
+    }
+    text
 }
 
 fn refused(code: u16, description: &str) -> PushAnswer {

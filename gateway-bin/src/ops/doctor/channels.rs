@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn channels(ctx: &Context, offline: bool) -> Vec<Check> {
     let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
-    let outlook = match crate::wiring::outlook(&ctx.config, &hermes) {
+    let outlook = match crate::wiring::outlook(&ctx.config, &ctx.env, &hermes) {
         Ok(outlook) => outlook,
         Err(error) => {
             let said = format!("{:#}", anyhow::Error::from(error));

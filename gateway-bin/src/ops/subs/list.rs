@@ -154,7 +154,7 @@ pub(in crate::ops) fn rows(board: &mut Board) -> anyhow::Result<Vec<Subscription
 /// What there is at this moment, for one look.
 pub(in crate::ops) fn outlook(ctx: &Context) -> anyhow::Result<Outlook> {
     let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
-    crate::wiring::outlook(&ctx.config, &hermes).context("the channels cannot be made")
+    crate::wiring::outlook(&ctx.config, &ctx.env, &hermes).context("the channels cannot be made")
 }
 
 /// The ledger's copies of the rows of one board, by key: there may be a hundred thousand.

@@ -21,6 +21,16 @@ pub enum AdapterError {
         /// What is wrong with it, in words that name no part of it.
         reason: &'static str,
     },
+    /// What is set for a push platform is not enough, or cannot be used.
+    #[error("`{channel}.{field}` {reason}")]
+    Setting {
+        /// The platform's name.
+        channel: String,
+        /// The field.
+        field: String,
+        /// What is wrong with it, in words that name no part of it.
+        reason: String,
+    },
     /// A proxy of the environment cannot be used.
     #[error("the proxy in {variable} cannot be used: {reason}")]
     Proxy {
@@ -69,3 +79,23 @@ pub enum AdapterError {
         reason: &'static str,
     },
 }
+
+impl AdapterError {
+    /// The same, said of the field of a platform that it is about.
+    #[must_use]
+    pub fn of_field(self, field: &str) -> Self {
+        match self {
+            Self::Address { channel, reason } | Self::Key { channel, reason } => {
+                let reason = match reason {
+                    NOT_SET => "is not set".to_owned(),
+                    reason => format!("cannot be used: {reason}"),
+                };
+                Self::Setting { channel, field: field.to_owned(), reason }
+            }
+            other => other,
+        }
+    }
+}
+
+/// The reason where there is nothing.
+pub(crate) const NOT_SET: &str = "it is not set";

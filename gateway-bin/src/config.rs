@@ -4,6 +4,8 @@
 
 mod env;
 mod keys;
+mod lines;
+mod names;
 mod problem;
 mod push;
 mod read;
@@ -164,7 +166,7 @@ pub fn load(named: Option<&Path>, env: &Env) -> Result<Loaded, ConfigError> {
         Ok(Some((path, text))) => (Some(path), text),
         Ok(None) => (None, String::new()),
         Err((path, error)) => {
-            problems.add(path.display().to_string(), error.to_string());
+            problems.add(path.display().to_string(), unread(&path, &error));
             (None, String::new())
         }
     };
@@ -173,7 +175,8 @@ pub fn load(named: Option<&Path>, env: &Env) -> Result<Loaded, ConfigError> {
     let mut reader = Reader { settings: &settings, env, problems: &mut problems };
     let (hermes_home, home_origin) = hermes_home(&mut reader);
     let config = read_config(&mut reader, hermes_home);
-    let warnings = loose_permissions(file.as_deref(), &reader);
+    let mut warnings = loose_permissions(file.as_deref(), &reader);
+    warnings.extend(names::unknown_platforms(&config));
     let shown = show::effective(&config, &settings, &home_origin);
     problems.unless_any(Loaded { config, file, shown, warnings })
 }
@@ -195,6 +198,17 @@ fn read_file(
     }
 }
 
+/// Why a file cannot be read, and what to do.
+fn unread(path: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "there is no such file; `kanban-gateway config init {}` makes it",
+            path.display()
+        ),
+        _ => error.to_string(),
+    }
+}
+
 fn hermes_home(reader: &mut Reader<'_>) -> (PathBuf, Origin) {
     if let Some(path) = reader.path("hermes_home") {
         let origin = reader.settings.get("hermes_home").map(|s| s.origin.clone());
@@ -213,7 +227,7 @@ fn hermes_home(reader: &mut Reader<'_>) -> (PathBuf, Origin) {
 fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
     let config = Config {
         owner: owner(reader),
-        adopt: adopt(reader),
+        adopt: names::adopt(reader),
         hermes_home,
         boards: reader.paths("boards"),
         ledger: ledger(reader),
@@ -236,7 +250,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         ),
         poll: reader.span("poll", "20ms", "60s"),
         grace: reader.span("grace", "0s", "10m"),
-        alongside: platforms(reader, "alongside"),
+        alongside: names::platforms(reader, "alongside"),
         wake: wake(reader),
         wake_timeout: reader.span("wake.timeout", "1s", "24h"),
         api_servers: server::servers(reader),
@@ -265,19 +279,6 @@ fn owner(reader: &mut Reader<'_>) -> String {
         );
     }
     owner
-}
-
-fn adopt(reader: &mut Reader<'_>) -> Adopt {
-    match reader.text_or_names("adopt") {
-        Ok(word) if word == "auto" => Adopt::Auto,
-        Ok(word) if word == "off" => Adopt::Off,
-        Ok(word) => {
-            let hint = format!("must be \"auto\", \"off\" or a list of platforms, not \"{word}\"");
-            reader.wrong("adopt", hint);
-            Adopt::Off
-        }
-        Err(names) => Adopt::Platforms(lower(names)),
-    }
 }
 
 fn retention(days: u64) -> Option<Duration> {
@@ -338,15 +339,6 @@ fn log(reader: &mut Reader<'_>) -> Log {
         reader.wrong("log.level", format!("cannot be used: {error:#}"));
     }
     Log { format: format.unwrap_or(LogFormat::Human), level }
-}
-
-fn platforms(reader: &mut Reader<'_>, name: &str) -> BTreeSet<String> {
-    lower(reader.names(name))
-}
-
-/// Platform names are compared in lower case.
-fn lower(names: Vec<String>) -> BTreeSet<String> {
-    names.iter().map(|name| name.to_lowercase()).collect()
 }
 
 /// Files that hold keys and that others may read.

@@ -15,7 +15,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
     clock::SystemClock,
-    config::{Config, Env},
+    config::{Config, ConfigError, Env},
     supervisor::Supervisor,
     wiring::{Lost, Parts},
 };
@@ -55,6 +55,9 @@ pub enum StartError {
     /// The ledger cannot be used.
     #[error("the ledger {} cannot be used", .0.display())]
     Ledger(std::path::PathBuf, #[source] kanban_store::StoreError),
+    /// Push platforms that we were told to serve cannot be used as they are set.
+    #[error(transparent)]
+    Settings(#[from] ConfigError),
     /// A channel cannot be made from its configuration.
     #[error("a channel cannot be set up")]
     Channel(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -1,13 +1,13 @@
 //! The only place where concrete types meet ports.
 
+mod outlook;
 mod push;
 mod wording;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU8, Ordering},
     },
     time::Duration,
@@ -19,37 +19,31 @@ use gateway_adapters::{
     api_server::{ApiServer, ApiServerConfig, ApiServerLimits},
     console::Console,
     http::{HttpClient, HttpClientConfig},
-    push::{PLATFORMS, platform},
+    push::platform,
 };
 use kanban_notify::{
     driver::{Driver, Ports},
     engine::Engine,
     ids::ChannelName,
     key::Identity,
-    policy::{Ability, World},
+    policy::{Ability, Policy, World},
     ports::{Change, Changes, Channel, Channels, Clock, Wording},
 };
-use kanban_store::{
-    board::discovery,
-    ports::{BoardChanges, BoardSet, LedgerPort, Pace},
-};
+use kanban_store::ports::{BoardChanges, BoardSet, LedgerPort, Pace};
 
 use crate::{
-    config::{Config, Env},
+    config::{Config, ConfigError, Env},
     gateway::{Options, StartError},
-    hermes::{Generation, Hermes, HermesHome, Proc, WorldWatch, board_variables},
+    hermes::{Generation, Hermes, HermesHome, Proc, WorldWatch},
     supervisor::{Found, Supervisor},
     watch::FolderWatch,
 };
+pub(crate) use outlook::{Outlook, check, find_boards, hermes_now, outlook, push_settings};
 use push::PushMaker;
+pub(crate) use push::Unusable;
 
 /// How long the bytes of a claim are kept at most once it is over.
 const KEEP_BODIES: Duration = Duration::from_secs(86_400);
-
-/// The platforms that this build has a channel for.
-pub(crate) fn platforms() -> impl Iterator<Item = &'static str> {
-    ["api_server", "console"].into_iter().chain(PLATFORMS.iter().map(|platform| platform.name))
-}
 
 /// Why a gateway had to stop.
 pub(crate) type Lost = Arc<kanban_store::StoreError>;
@@ -65,7 +59,7 @@ pub(crate) struct Parts {
 }
 
 struct EngineParts {
-    policy: kanban_notify::policy::Policy,
+    policy: Policy,
     identity: Identity,
     world: World,
     wording: Option<Arc<dyn Wording>>,
@@ -96,6 +90,20 @@ pub(crate) fn join(
     if watch.hermes().is_profile(&config.owner) {
         return Err(StartError::OwnerIsProfile(config.owner));
     }
+    let client = client(&config)?;
+    let maker = ChannelMaker {
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
+        config: config.clone(),
+        extra: options.channels,
+        console: console(&config, options.console)?,
+        told: Mutex::default(),
+    };
+    let channels = Arc::new(ChannelMap::default());
+    let world = maker.usable_world(watch.hermes(), Generation::Unknown, &channels)?;
+    let wording = wording::of(&config)?;
+    let policy = config.policy(options.accept);
+    maker.agree(watch.hermes(), &policy, &world)?;
     let ledger = Arc::new(
         LedgerPort::open(&config.ledger)
             .map_err(|error| StartError::Ledger(config.ledger.clone(), error))?,
@@ -114,24 +122,6 @@ pub(crate) fn join(
     let folders = FolderWatch::new(move |path| nudged.nudge_path(path));
 
     let generation = Arc::new(AtomicU8::new(0));
-    let client = client(&config)?;
-    let maker = ChannelMaker {
-        push: PushMaker::new(client.clone(), env.clone()),
-        client,
-        config: config.clone(),
-        extra: options.channels,
-        console: console(&config, options.console)?,
-    };
-    let channels = Arc::new(ChannelMap::default());
-    let world = maker.world(watch.hermes(), Generation::Unknown, &channels)?;
-    let wording = wording::of(&config)?;
-    let policy = config.policy(options.accept);
-    let ownership = watch.hermes().ownership(&policy, &world);
-    if let Some(contested) =
-        ownership.into_iter().find(|line| line.contested && !maker.is_only_found(&line.platform))
-    {
-        return Err(StartError::Contested(contested.line));
-    }
     let ports = Ports {
         boards: Arc::new(boards.clone()),
         planner: ledger.clone(),
@@ -159,7 +149,7 @@ pub(crate) fn join(
         deaf: BTreeSet::new(),
         watch,
         world,
-        make: Box::new(move |hermes, generation| maker.world(hermes, generation, &channels)),
+        make: Box::new(move |hermes, generation| maker.usable_world(hermes, generation, &channels)),
         generation,
         served: BTreeMap::new(),
         tidy: tidy(ledger, keep),
@@ -250,6 +240,8 @@ struct ChannelMaker {
     push: PushMaker,
     extra: Vec<(ChannelName, Ability, Arc<dyn Channel>)>,
     console: Option<Arc<dyn Channel>>,
+    /// What was told of platforms that cannot be used, so that it is told once.
+    told: Mutex<BTreeSet<(&'static str, String)>>,
 }
 
 impl ChannelMaker {
@@ -260,13 +252,45 @@ impl ChannelMaker {
         platform(name).is_some() && !self.config.push.contains_key(name) && !extra
     }
 
-    /// The world as it is now; the channels in `map` are replaced by those that can be made.
-    fn world(
+    /// Refuses to answer for rows that a live notifier serves too, unless that is wanted (law O4).
+    fn agree(&self, hermes: &Hermes, policy: &Policy, world: &World) -> Result<(), StartError> {
+        let mut ownership = hermes.ownership(policy, world).into_iter();
+        let contested = ownership.find(|one| one.contested && !self.is_only_found(&one.platform));
+        contested.map_or(Ok(()), |one| Err(StartError::Contested(one.line)))
+    }
+
+    /// The world as it is now, where all works that we were told to use; what was only found is told and
+    /// left out.
+    fn usable_world(
         &self,
         hermes: &Hermes,
         generation: Generation,
         map: &ChannelMap,
     ) -> Result<World, StartError> {
+        let (world, unusable) = self.world(hermes, generation, map)?;
+        let found = all_usable(unusable)?;
+        let found: BTreeSet<_> =
+            found.into_iter().map(|one| (one.platform, one.problem.to_string())).collect();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for (platform, error) in found.difference(&told) {
+            tracing::warn!(
+                platform,
+                error,
+                "a platform cannot be used as it is set; it is not served"
+            );
+        }
+        *told = found;
+        Ok(world)
+    }
+
+    /// The world as it is now, and the platforms that cannot be used; the channels in `map` are replaced
+    /// by those that can be made.
+    fn world(
+        &self,
+        hermes: &Hermes,
+        generation: Generation,
+        map: &ChannelMap,
+    ) -> Result<(World, Vec<Unusable>), StartError> {
         let mut made: BTreeMap<ChannelName, (Ability, Arc<dyn Channel>)> = BTreeMap::new();
         for server in hermes.api_servers(&self.config.api_servers) {
             let name = ChannelName::api_server(&server.profile);
@@ -289,7 +313,8 @@ impl ChannelMaker {
             let name = ChannelName("console".to_owned());
             made.insert(name, (Ability::default(), Arc::clone(console)));
         }
-        for (platform, ability, channel) in self.push.make(&self.config.push, hermes)? {
+        let (push, unusable) = self.push.make(&self.config.push, hermes);
+        for (platform, ability, channel) in push {
             made.insert(platform.channel(), (ability, channel));
         }
         for (name, ability, channel) in &self.extra {
@@ -299,7 +324,7 @@ impl ChannelMaker {
         map.replace(made.into_iter().map(|(name, (_, channel))| (name, channel)).collect());
         let mut world = hermes.world(generation, abilities, self.config.alongside.clone());
         world.up_since = hermes.up_since(&self.config.api_servers);
-        Ok(world)
+        Ok((world, unusable))
     }
 }
 
@@ -346,53 +371,11 @@ pub(crate) fn generation(seen: &AtomicU8) -> Generation {
     }
 }
 
-/// Every board that the configuration and Hermes' home name.
-pub(crate) fn find_boards(
-    config: &Config,
-    env: &Env,
-) -> Result<Vec<Found>, kanban_store::StoreError> {
-    let variables = board_variables(&config.hermes_home, env);
-    let mut found: Vec<Found> = discovery::discover(&variables)?
-        .into_iter()
-        .filter(|board| board.present && !board.archived)
-        .map(|board| Found { path: board.path, slug: board.slug })
-        .collect();
-    for path in &config.boards {
-        let board = Found { path: discovery::real(path), slug: slug_of(path) };
-        if found.iter().all(|known| known.path != board.path) {
-            found.push(board);
-        }
-    }
-    Ok(found)
-}
-
-/// A board that is named by its path alone is called after its folder or file.
-fn slug_of(path: &Path) -> String {
-    let stem = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-    let folder =
-        path.parent().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
-    match (stem.as_deref(), folder) {
-        (Some("kanban"), Some(folder)) => folder,
-        (Some(stem), _) => stem.to_owned(),
-        (None, _) => path.display().to_string(),
-    }
-}
-
-/// Hermes as it is at this moment.
-pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
-    let home = HermesHome::resolve(&config.hermes_home, env);
-    WorldWatch::new(home, env.clone(), Proc::system()).hermes().clone()
-}
-
-/// The world at this moment, for commands that only look.
-pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
-    let client = client(config)?;
-    let maker = ChannelMaker {
-        push: PushMaker::new(client.clone(), env.clone()),
-        client,
-        config: config.clone(),
-        extra: Vec::new(),
-        console: console(config, None)?,
-    };
-    maker.world(&hermes_now(config, env), Generation::Unknown, &ChannelMap::default())
+/// Refuses what we were told to use and cannot; answers with the rest.
+fn all_usable(unusable: Vec<Unusable>) -> Result<Vec<Unusable>, StartError> {
+    let (wanted, found): (Vec<_>, Vec<_>) = unusable.into_iter().partition(|one| one.is_wanted);
+    let mut problems: Vec<_> = wanted.into_iter().map(|one| one.problem).collect();
+    // What several of them need is told once.
+    problems.dedup();
+    if problems.is_empty() { Ok(found) } else { Err(ConfigError { problems }.into()) }
 }

@@ -79,6 +79,8 @@ async fn o4_a_live_hermes_keeps_its_rows_and_is_refused_only_what_we_were_told_t
     world.set("telegram.url", &platform.url());
     let refused = Gateway::build(world.config(), world.env(), Options::default()).err();
     assert!(matches!(refused, Some(StartError::Contested(_))), "{refused:?}");
+    let checked = gateway_bin::ops::check::check(&world.context()).unwrap_err();
+    assert!(checked.to_string().contains("ways on"), "the check refuses it too: {checked}");
     world.set("alongside", "telegram");
     let running = world.start();
     world.settled(&theirs, event).await;

@@ -40,12 +40,16 @@ impl Guard {
                 (Ok(address), Some(length)) => {
                     let most = if address.is_ipv4() { 32 } else { 128 };
                     let length = length.parse().ok().filter(|length| *length <= most);
-                    guard.networks.push((address, length.ok_or("a network's length is none")?));
+                    guard.networks.push((address, length.ok_or("what stands behind a `/` is no length of a network: as in 10.0.0.0/8 it is 0 to 32, or 0 to 128 for IPv6")?));
                 }
                 (Err(_), None) => {
                     guard.hosts.insert(item.to_ascii_lowercase());
                 }
-                (Err(_), Some(_)) => return Err("what stands before a `/` is no address"),
+                (Err(_), Some(_)) => {
+                    return Err(
+                        "what stands before a `/` is no address of a network, as in 10.0.0.0/8",
+                    );
+                }
             }
         }
         Ok(guard)
@@ -75,7 +79,10 @@ impl Guard {
 
 /// The host has no address that may be dialled.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("{address} is not a public address and nothing was sent; `{setting}` can allow it")]
+#[error(
+    "{address} is not a public address and nothing was sent; `{setting}` can allow it: name it there, \
+     restart `run`, then `kanban-gateway dead retry`"
+)]
 pub(super) struct Blocked {
     address: IpAddr,
     setting: &'static str,

@@ -17,7 +17,7 @@ use super::{
     call::{Answer, Caller, post_json},
     escape::json as escaped,
     hooked::{Dialect, Meaning, by_code, channel, without_thread},
-    hooks::{Hook, SECRET, hooks},
+    hooks::{Hook, SECRET, check_chat, hooks},
     max_length,
     pace::Cap,
     pin::{Next, Part},
@@ -46,6 +46,7 @@ pub const PLATFORM: Platform = Platform {
     // It is sent a key, but for how long it is remembered is not told.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 

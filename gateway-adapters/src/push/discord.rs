@@ -46,6 +46,7 @@ pub const PLATFORM: Platform = Platform {
     // It forgets what it was sent within minutes.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -112,6 +113,12 @@ fn agent(mut request: Request<Bytes>) -> Request<Bytes> {
     request
 }
 
+const NO_CHANNEL: &str = "the chat is no id of a channel: those are digits";
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    if is_id(chat) { Ok(()) } else { Err(NO_CHANNEL) }
+}
+
 /// Whether this is an id, as channels and threads have one.
 fn is_id(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -148,8 +155,9 @@ impl Post for Discord {
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
         check_thread(next.thread)?;
         let to = to(next);
+        // A thread was looked at before, and is a channel.
         if !is_id(to) {
-            return Err(unfit(Fault::Target, "the chat is no id of a channel"));
+            return Err(unfit(Fault::Target, NO_CHANNEL));
         }
         let path = format!("/channels/{to}/messages");
         let uri = route(self.line.name.as_str(), &self.base, &path)

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::{HttpClient, Redactor},
 };
 
@@ -83,6 +84,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["host"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -101,8 +103,9 @@ struct Email {
 
 fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let refused = |reason| AdapterError::Address { channel: name.to_string(), reason };
-    let from = settings.text("address").ok_or_else(|| refused("`address` is not set"))?;
+    let refused =
+        |reason| AdapterError::Address { channel: name.to_string(), reason }.of_field("address");
+    let from = settings.text("address").ok_or_else(|| refused(NOT_SET))?;
     let from = address(from).map_err(refused)?;
     let server = Server::new(&name, settings, &from)?;
     let user = settings.text("user").unwrap_or(from.as_ref());
@@ -119,6 +122,10 @@ fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterE
         from,
         name,
     }))
+}
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    address(chat).map(drop)
 }
 
 /// An address alone: no name, no brackets, ASCII.

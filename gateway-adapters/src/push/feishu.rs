@@ -17,7 +17,7 @@ use super::{
     call::{Answer, Caller, post_json, set},
     escape::{feishu, json as escaped},
     hooked::{Dialect, Meaning, by_code, channel, without_thread},
-    hooks::{Hook, SECRET, hooks},
+    hooks::{Hook, SECRET, check_chat, hooks},
     max_length,
     pace::Cap,
     pin::{Next, Part},
@@ -45,6 +45,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 

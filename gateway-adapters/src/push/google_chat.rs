@@ -16,7 +16,7 @@ use super::{
     call::{Answer, Caller, post_json, set},
     escape::google_chat,
     hooked::{Dialect, channel},
-    hooks::{Hook, hooks},
+    hooks::{Hook, check_chat, hooks},
     max_length,
     pace::Cap,
     pin::{Next, unfit},
@@ -37,6 +37,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: true,
     guarantee: "exactly once, as Google keeps a message's key with the message",
+    check_chat,
     make,
 };
 

@@ -12,7 +12,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings, any_chat,
     call::{Answer, Caller, post_json, sensitive, set},
     max_length,
     pace::{Cap, Pace},
@@ -49,6 +49,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

@@ -11,7 +11,7 @@ use kanban_notify::{
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, Platform, Settings,
+    AT_LEAST_ONCE, Field, Platform, Settings, any_chat,
     call::{Answer, Caller, Spent, authorized, bearer, get, post_json},
     escape::{markdown, templates},
     max_length,
@@ -35,6 +35,7 @@ pub const PLATFORM: Platform = Platform {
     // It forgets a notification at its restart, and no longer shows it then.
     deduplicates: true,
     guarantee: "exactly once: a repeat replaces the notification (one that was dismissed meanwhile shows again)",
+    check_chat: any_chat,
     make: |client, settings| make(&PLATFORM, Way::Interface, client, settings),
 };
 
@@ -45,6 +46,7 @@ pub const NOTIFY: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: |_, chat| service(chat).map(drop),
     make: |client, settings| make(&NOTIFY, Way::Service, client, settings),
 };
 
@@ -84,6 +86,16 @@ struct HomeAssistant {
     authorization: HeaderValue,
     spent: Spent,
     line: Line,
+}
+
+/// The notify service that is a chat.
+fn service(chat: &str) -> Result<&str, &'static str> {
+    let service = chat.strip_prefix("notify.").unwrap_or(chat);
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if service.is_empty() || !service.bytes().all(is_fit) {
+        return Err("the chat is no name of a notify service: those have a-z, 0-9 and _");
+    }
+    Ok(service)
 }
 
 fn make(
@@ -157,13 +169,7 @@ impl Post for HomeAssistant {
                 json!({"message": text, "notification_id": next.key}),
             ),
             Way::Service => {
-                let service = next.chat.strip_prefix("notify.").unwrap_or(next.chat);
-                let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-                if service.is_empty() || !service.bytes().all(is_fit) {
-                    let reason =
-                        "the chat is no name of a notify service: those have a-z, 0-9 and _";
-                    return Err(unfit(Fault::Target, reason));
-                }
+                let service = service(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
                 (format!("notify/{service}"), json!({"message": text}))
             }
         };

@@ -9,7 +9,7 @@ use kanban_notify::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Field, FieldKind, Settings, call::hook_at, pin::unfit};
+use super::{Field, FieldKind, Settings, any_chat, call::hook_at, pin::unfit};
 use crate::{AdapterError, http::base::segment};
 
 /// The field that holds them.
@@ -42,6 +42,18 @@ impl Hook {
         address
             .parse()
             .map_err(|_| unfit(Fault::Payload, "what belongs in the address is too long"))
+    }
+}
+
+/// Refuses a chat that has no webhook; where the settings cannot be used, nobody can tell.
+///
+/// # Errors
+///
+/// Why it has none.
+pub fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
+    match Hooks::new(&ChannelName(String::new()), settings, true) {
+        Ok((hooks, _)) if hooks.place(chat).is_none() => Err(NONE),
+        _ => any_chat(settings, chat),
     }
 }
 
@@ -100,7 +112,7 @@ impl Hooks {
     /// Permanent, where none has its name and every one has another.
     pub fn find(&self, chat: &str) -> Result<&Hook, Verdict> {
         let found = self.place(chat).and_then(|at| self.all.get(at));
-        found.ok_or_else(|| unfit(Fault::Target, "no webhook has the name of this chat"))
+        found.ok_or_else(|| unfit(Fault::Target, NONE))
     }
 
     /// The name of the webhook that a chat has; empty for the one without a name.
@@ -142,6 +154,8 @@ impl Hooks {
         self.all.iter().position(|hook| hook.label == label)
     }
 }
+
+const NONE: &str = "no webhook has the name of this chat";
 
 /// The name of the field that holds the secret of every webhook that has none of its own.
 pub const SECRET: &str = "secret";

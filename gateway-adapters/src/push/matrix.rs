@@ -73,6 +73,7 @@ pub const PLATFORM: Platform = Platform {
     // For a day (Synapse), also when the server was killed or we logged in again.
     deduplicates: true,
     guarantee: "exactly once, as long as the server remembers a message's key (Synapse: a day)",
+    check_chat,
     make,
 };
 
@@ -102,6 +103,20 @@ struct Matrix {
     session: Session,
     format: Format,
     pace: Pace,
+}
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    check_room(chat)
+}
+
+/// The newest rooms have no server behind a colon.
+fn check_room(room: &str) -> Result<(), &'static str> {
+    match room.chars().next() {
+        Some('!') if room.len() > 1 => Ok(()),
+        Some('#') => Err("the chat is an alias, and an id is needed, which begins with !; \
+                          a client shows it among the advanced settings of the room"),
+        _ => Err("the chat is no id of a room: those begin with !"),
+    }
 }
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
@@ -148,10 +163,7 @@ fn rest(answer: &Answer) -> Option<Duration> {
 
 impl Matrix {
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
-        // The newest rooms have no server behind a colon.
-        if !next.chat.starts_with('!') {
-            return Err(unfit(Fault::Target, "the chat is no id of a room: those begin with !"));
-        }
+        check_room(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
         let path = format!(
             "/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
             segment(next.chat),

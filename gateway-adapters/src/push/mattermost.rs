@@ -44,6 +44,7 @@ pub const PLATFORM: Platform = Platform {
     // For half a minute, and not across a restart.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -81,6 +82,12 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
             name,
         },
     }))
+}
+
+/// Only the API wants an id, and only its settings tell that it is used.
+fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
+    let by_api = settings.text("token").is_some() && settings.text("webhook").is_none();
+    if by_api { way::check_id(chat) } else { way::check_name(chat) }
 }
 
 /// Time for the server to finish what it has begun.

@@ -53,7 +53,7 @@ use std::sync::Arc;
 
 use kanban_notify::{ids::ChannelName, ports::Channel};
 
-pub use settings::{DEDUPLICATES, Field, FieldKind, Settings, max_length, secret, url};
+pub use settings::{DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Settings, max_length, secret, url};
 
 use crate::{AdapterError, http::HttpClient};
 
@@ -70,6 +70,8 @@ pub struct Platform {
     pub deduplicates: bool,
     /// What is promised of a message there, for docs/PLATFORMS.md.
     pub guarantee: &'static str,
+    /// Judges a chat by its form alone; [`any_chat`] where every name will do.
+    pub check_chat: CheckChat,
     /// Makes its channel.
     pub make: Make,
 }
@@ -77,10 +79,41 @@ pub struct Platform {
 /// How a platform's channel is made.
 pub type Make = fn(HttpClient, &Settings) -> Result<Arc<dyn Channel>, AdapterError>;
 
+/// Says what a chat must look like where no message can ever reach this one with these settings.
+pub type CheckChat = fn(&Settings, chat: &str) -> Result<(), &'static str>;
+
+/// Takes any chat that is not empty.
+///
+/// # Errors
+///
+/// What a chat must look like, where this is none.
+pub fn any_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    if chat.trim().is_empty() { Err("the chat is empty") } else { Ok(()) }
+}
+
 impl Platform {
     /// The name of its channel.
     pub fn channel(&self) -> ChannelName {
         ChannelName(self.name.to_owned())
+    }
+
+    /// Its channel with these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Setting`] with the field at fault.
+    pub fn build(
+        &self,
+        client: HttpClient,
+        settings: &Settings,
+    ) -> Result<Arc<dyn Channel>, AdapterError> {
+        let is_secret = |field: &&Field| field.kind.is_secret();
+        let secret = self.fields.iter().find(is_secret).map_or("token", |field| field.name);
+        (self.make)(client, settings).map_err(|error| {
+            // A module that says nothing more means its one address, or its one secret.
+            let field = if matches!(error, AdapterError::Address { .. }) { "url" } else { secret };
+            error.of_field(field)
+        })
     }
 
     /// Whether these settings ask for it.

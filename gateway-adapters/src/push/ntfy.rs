@@ -56,6 +56,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["topic", "token", "url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -111,6 +112,19 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     }))
 }
 
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    check_topic(chat)
+}
+
+fn check_topic(topic: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if (1..=64).contains(&topic.len()) && topic.bytes().all(is_fit) {
+        Ok(())
+    } else {
+        Err("the chat is no topic: a topic has 1 to 64 of a-z, A-Z, 0-9, _ and -")
+    }
+}
+
 fn authorization(name: &ChannelName, token: &SecretString) -> Result<HeaderValue, AdapterError> {
     let words = token.expose_secret();
     if !words.contains(':') {
@@ -147,11 +161,7 @@ impl Post for Ntfy {
 
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
         let topic = next.chat;
-        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if !(1..=64).contains(&topic.len()) || !topic.bytes().all(is_fit) {
-            let reason = "a topic has 1 to 64 of a-z, A-Z, 0-9, _ and -";
-            return Err(unfit(Fault::Target, reason));
-        }
+        check_topic(topic).map_err(|reason| unfit(Fault::Target, reason))?;
         let uri = route(self.line.name.as_str(), &self.base, &format!("/{topic}"))
             .map_err(|_| unfit(Fault::Target, "the topic does not fit an address"))?;
         let rich = next.rich();

@@ -50,6 +50,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -76,6 +77,25 @@ struct Pushover {
     token: SecretString,
     user: Option<SecretString>,
     line: Line,
+}
+
+fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
+    match (chat, settings.text("user")) {
+        (ME, Some(_)) => Ok(()),
+        // Without a token nothing is set up yet.
+        (ME, None) if settings.text("token").is_none() => Ok(()),
+        (ME, None) => Err(NOBODY),
+        (key, _) => check_key(key),
+    }
+}
+
+const NOBODY: &str = "`user` is not set, which `me` is";
+
+fn check_key(key: &str) -> Result<(), &'static str> {
+    if key.len() != 30 || !key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err("the chat is no key of a user or group: those have 30 letters and digits");
+    }
+    Ok(())
 }
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
@@ -156,13 +176,10 @@ impl Post for Pushover {
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
         let user = match (&self.user, next.chat) {
             (Some(user), ME) => user.expose_secret(),
-            (None, ME) => return Err(unfit(Fault::Target, "`user` is not set, which `me` is")),
+            (None, ME) => return Err(unfit(Fault::Target, NOBODY)),
             (_, key) => key,
         };
-        if user.len() != 30 || !user.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            let reason = "the chat is no key of a user or group: those have 30 letters and digits";
-            return Err(unfit(Fault::Target, reason));
-        }
+        check_key(user).map_err(|reason| unfit(Fault::Target, reason))?;
         let fields =
             [("token", self.token.expose_secret()), ("user", user), ("message", &next.text())];
         Ok(post_form(self.messages.clone(), &fields))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{AdapterError, http::base::base};
+use crate::{AdapterError, error::NOT_SET, http::base::base};
 
 /// One thing that can be set.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,8 @@ impl FieldKind {
 pub struct Settings {
     values: BTreeMap<&'static str, SecretString>,
     secret_from: String,
+    /// Where each value stands, for whoever is to mend it.
+    places: BTreeMap<&'static str, String>,
 }
 
 impl Settings {
@@ -64,11 +66,25 @@ impl Settings {
         }
     }
 
+    /// Notes where the value of a field stands: a line of a file, or a variable.
+    pub fn stands_at(&mut self, field: &Field, place: String) {
+        if self.values.contains_key(field.name) {
+            self.places.insert(field.name, place);
+        }
+    }
+
+    /// Where the value of a field stands, or for one that is not set the first that is.
+    pub fn place(&self, name: &str) -> Option<&str> {
+        let place = self.places.get(name).or_else(|| self.places.values().next());
+        place.map(String::as_str)
+    }
+
     /// These settings, and `below` for what they leave open.
     #[must_use]
     pub fn over(&self, below: &Self) -> Self {
         let mut all = below.clone();
         all.values.extend(self.values.clone());
+        all.places.extend(self.places.clone());
         if !self.secret_from.is_empty() {
             all.secret_from.clone_from(&self.secret_from);
         }
@@ -99,8 +115,7 @@ impl Settings {
     ///
     /// [`AdapterError::Address`] where it is not set or none.
     pub fn base(&self, channel: &ChannelName) -> Result<String, AdapterError> {
-        let reason = "it is not set";
-        let missing = || AdapterError::Address { channel: channel.to_string(), reason };
+        let missing = || AdapterError::Address { channel: channel.to_string(), reason: NOT_SET };
         base(channel.as_str(), self.text("url").ok_or_else(missing)?)
     }
 
@@ -117,10 +132,11 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// [`AdapterError::Key`] where it is not set or not one word of visible ASCII characters.
+    /// [`AdapterError::Setting`] where it is not set or not one word of visible ASCII characters.
     pub fn secret(&self, channel: &ChannelName, name: &str) -> Result<SecretString, AdapterError> {
-        let refuse = |reason| AdapterError::Key { channel: channel.to_string(), reason };
-        let secret = self.values.get(name).ok_or_else(|| refuse("it is not set"))?;
+        let refuse =
+            |reason| AdapterError::Key { channel: channel.to_string(), reason }.of_field(name);
+        let secret = self.values.get(name).ok_or_else(|| refuse(NOT_SET))?;
         if !secret.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(refuse("it is not one word of visible ASCII characters"));
         }
@@ -184,7 +200,7 @@ impl Eq for Settings {}
 pub const DEDUPLICATES: &str = "deduplicates";
 
 /// The name of the field that bounds the length of a part.
-const MAX_LENGTH: &str = "max_length";
+pub const MAX_LENGTH: &str = "max_length";
 
 /// The field that bounds the length of a part, for servers with another limit than the usual one.
 pub const fn max_length(default: &'static str) -> Field {

@@ -13,7 +13,7 @@ use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel},
     ports::{Channel, LookError},
-    verdict::{Fault, Receipt, Verdict},
+    verdict::{Detail, Fault, Receipt, Verdict},
 };
 
 use self::{
@@ -21,7 +21,7 @@ use self::{
     target::{Target, Targets},
 };
 use super::{
-    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, Platform, Settings,
+    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, Platform, Settings, any_chat,
     call::{Answer, Caller, post_json},
     escape, max_length,
     pace::{Cap, Pace},
@@ -77,6 +77,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["targets", "secret"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -108,7 +109,9 @@ struct SignedWebhook {
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let address = |reason| AdapterError::Address { channel: name.to_string(), reason };
+    let address = |reason| {
+        AdapterError::Address { channel: name.to_string(), reason }.of_field("allow_private")
+    };
     let allowed = settings.text("allow_private").unwrap_or_default();
     let guard = Guard::new(allowed, "signed_webhook.allow_private").map_err(address)?;
     let targets = Targets::new(&name, settings)?;
@@ -119,6 +122,14 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         pace: Pace::new(ALL),
         name,
     }))
+}
+
+/// Where the settings cannot be used, nobody can tell.
+fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
+    match Targets::new(&PLATFORM.channel(), settings) {
+        Ok(targets) => targets.find(chat).map(drop),
+        Err(_) => any_chat(settings, chat),
+    }
 }
 
 impl SignedWebhook {
@@ -181,6 +192,7 @@ impl Channel for SignedWebhook {
 
     /// There is no credential that all receivers share, and every request is a message.
     async fn probe(&self) -> Verdict {
-        Verdict::Delivered(Receipt::default())
+        let note = Detail::new("it cannot be asked without a message");
+        Verdict::Delivered(Receipt { note, ..Receipt::default() })
     }
 }

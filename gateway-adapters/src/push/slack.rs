@@ -55,6 +55,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -121,6 +122,22 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         name,
     }))
 }
+
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let is_id = chat.len() > 1 && chat.starts_with(KINDS) && chat.bytes().all(is_fit);
+    let is_name = chat.strip_prefix('#').is_some_and(|name| !name.trim().is_empty());
+    if is_id || is_name {
+        Ok(())
+    } else {
+        Err(
+            "the chat is no id of a channel (C..., G...), a direct message (D...) or a person (U..., W...)",
+        )
+    }
+}
+
+/// The first letters of ids that can be written to.
+const KINDS: [char; 5] = ['C', 'G', 'D', 'U', 'W'];
 
 fn format(settings: &Settings) -> Format {
     Format::new(Unit::Utf16, settings.max_length(LIMIT), escape::slack, escape::slack)

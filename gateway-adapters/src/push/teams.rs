@@ -16,7 +16,7 @@ use super::{
     call::{Answer, Caller, get, post_json},
     escape::{BREAK, card, json as escaped},
     hooked::{Dialect, channel, without_thread},
-    hooks::{Hook, hooks},
+    hooks::{Hook, check_chat, hooks},
     max_length,
     pace::Cap,
     pin::{Next, Part},
@@ -40,6 +40,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 

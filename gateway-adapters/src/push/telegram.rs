@@ -45,6 +45,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["token"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 
@@ -96,6 +97,23 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     }))
 }
 
+fn check_chat(_: &Settings, chat: &str) -> Result<(), &'static str> {
+    check(chat)
+}
+
+fn check(chat: &str) -> Result<(), &'static str> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name =
+        chat.strip_prefix('@').is_some_and(|name| !name.is_empty() && name.bytes().all(is_fit));
+    if is_name || chat.parse::<i64>().is_ok() {
+        Ok(())
+    } else {
+        Err(
+            "the chat is no number, such as 42 or -100123, and no @name of a public group or channel",
+        )
+    }
+}
+
 fn in_path<'a>(name: &ChannelName, token: &'a SecretString) -> Result<&'a str, AdapterError> {
     let token = token.expose_secret();
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-');
@@ -108,6 +126,7 @@ fn in_path<'a>(name: &ChannelName, token: &'a SecretString) -> Result<&'a str, A
 }
 
 fn message(next: &Next<'_>) -> Result<Value, Verdict> {
+    check(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
     let mut body = json!({
         "chat_id": next.chat.parse::<i64>().map_or_else(|_| Value::from(next.chat), Value::from),
         "text": next.text(),

@@ -14,7 +14,7 @@ use super::{
     AT_LEAST_ONCE, Platform, Settings,
     call::{Answer, Caller, post_json},
     hooked::{Dialect, Meaning, by_code, channel, without_thread},
-    hooks::{Hook, hooks},
+    hooks::{Hook, check_chat, hooks},
     max_length,
     pace::Cap,
     pin::Next,
@@ -35,6 +35,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat,
     make,
 };
 

@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings, any_chat,
     call::{Answer, Caller, authorized, get, post_form, sensitive},
     escape, max_length,
     pace::{Cap, Pace},
@@ -61,6 +61,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["api_key"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

@@ -97,6 +97,18 @@ pub(super) enum Command {
         #[command(flatten)]
         json: Json,
     },
+    /// Look at everything that a delivery depends on, and say what to do. Sends nothing, changes nothing. Exit
+    /// code 0: all is well, 3: something needs a look, 4: nobody delivers.
+    Doctor {
+        /// Leave out what needs the network: asking channels and API servers.
+        #[arg(long)]
+        offline: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Send one test message through the channel that `run` would use. Exit code 0: delivered, 1: not,
+    /// 3: nobody knows. Touches neither ledger nor boards.
+    TestSend(TestSend),
     /// Our own database.
     Ledger {
         #[command(subcommand)]
@@ -106,6 +118,12 @@ pub(super) enum Command {
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// Print the manual page, or write one for each command.
+    Man {
+        /// Write them into this folder.
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
     },
     /// Print a completion script.
     Completions {
@@ -310,10 +328,33 @@ pub(super) struct TargetArgs {
     #[arg(add = complete::platforms())]
     pub(super) platform: String,
     /// The chat, or the raw session id.
+    #[arg(allow_negative_numbers = true)]
     pub(super) chat: String,
     /// The thread.
     #[arg(long)]
     pub(super) thread: Option<String>,
+}
+
+/// Where a test message goes.
+#[derive(Debug, Args)]
+pub(super) struct TestSend {
+    /// The platform, as `telegram`; for `api_server` the message is a turn of the session's agent.
+    #[arg(add = complete::platforms())]
+    pub(super) platform: String,
+    /// The chat, or the raw session id.
+    #[arg(long, allow_negative_numbers = true)]
+    pub(super) chat: String,
+    /// The thread.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(super) thread: String,
+    /// The profile whose API server has the session [default: default].
+    #[arg(long)]
+    pub(super) profile: Option<String>,
+    /// Have the agent's turn that a message to `api_server` is.
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) json: Json,
 }
 
 /// How `listen` is to behave.

@@ -183,7 +183,7 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
             let head = ["ID", "BOARD", "TASK", "WHAT", "HOW", "PLATFORM", "CHAT", "STATE", "WHY"];
             let dead: Vec<Delivery> =
                 dead::list(ctx, dropped)?.into_iter().map(Delivery::from).collect();
-            list(json, &dead, &head, |leg| {
+            let done = list(json, &dead, &head, |leg| {
                 let said = [leg.verdict.as_str(), leg.reason.as_str()];
                 let said: Vec<&str> = said.into_iter().filter(|word| !word.is_empty()).collect();
                 vec![
@@ -197,7 +197,14 @@ fn dead_letters(command: DeadCommand, ctx: &Context) -> anyhow::Result<ExitCode>
                     leg.state.clone(),
                     said.join(": "),
                 ]
-            })
+            });
+            if !json.json && !dead.is_empty() {
+                say!(
+                    "Next: `dead show ID` has the whole of one; once its cause is mended `dead retry ID` sends \
+                     it again (or --all), and `dead drop ID` hides it."
+                );
+            }
+            done
         }
         DeadCommand::Show { id, json } => {
             let shown = Shown::from(dead::show(ctx, id)?);

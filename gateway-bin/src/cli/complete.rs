@@ -73,9 +73,7 @@ pub(super) fn tasks() -> ArgValueCompleter {
 
 /// Platforms that this build serves.
 pub(super) fn platforms() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        ["api_server", "console"].into_iter().map(CompletionCandidate::new).collect()
-    })
+    ArgValueCandidates::new(|| crate::platforms::names().map(CompletionCandidate::new).collect())
 }
 
 fn context() -> Option<Context> {

@@ -9,12 +9,14 @@ mod args;
 mod ask;
 mod board;
 mod complete;
+mod doctor;
 mod events;
 mod output;
 mod status;
 mod table;
 mod task;
 mod task_args;
+mod test_send;
 mod watch;
 
 use std::{
@@ -28,7 +30,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::{
     config::{self, Env, Loaded},
-    ops::{Context, Failure, Unusable, boards, demo, failure, serve},
+    ops::{Context, Failure, Unusable, boards, check, demo, failure, serve},
     telemetry,
 };
 use args::{Cli, Command, ConfigCommand};
@@ -99,12 +101,18 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             say!("{}", complete::script(shell)?);
             Ok(ExitCode::SUCCESS)
         }
+        Command::Man { to } => {
+            man(to.as_deref())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Config { command: ConfigCommand::Init { path, force } } => {
             init(path.or(cli.config), force, &env)
         }
         Command::Config { command: ConfigCommand::Check } => {
             let loaded = config::load(cli.config.as_deref(), &env)?;
-            for warning in &loaded.warnings {
+            let ctx = Context { config: loaded.config.clone(), env: env.clone() };
+            let found = check::check(&ctx)?;
+            for warning in loaded.warnings.iter().chain(&found) {
                 eprintln!("warning: {warning}");
             }
             if let Some(missing) =
@@ -144,6 +152,12 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             let left = runtime()?.block_on(serve::once(ctx, accept))?;
             output::ended(&left);
             Ok(if left.nothing() { ExitCode::SUCCESS } else { exit::PARTLY.into() })
+        }
+        Command::Doctor { offline, json } => {
+            runtime()?.block_on(doctor::look(&context(cli.config, env, false)?, offline, json.json))
+        }
+        Command::TestSend(arguments) => {
+            runtime()?.block_on(test_send::test_send(arguments, &context(cli.config, env, false)?))
         }
         command => ask::answer(command, &context(cli.config, env, false)?),
     }
@@ -187,6 +201,19 @@ fn init(path: Option<PathBuf>, force: bool, env: &Env) -> anyhow::Result<ExitCod
         .with_context(|| format!("{} cannot be written", path.display()))?;
     say!("{}", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The manual, from the same words as `--help`.
+fn man(folder: Option<&Path>) -> anyhow::Result<()> {
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+        say!("{}", String::from_utf8_lossy(&page).trim_end());
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+        .with_context(|| format!("{} cannot be written", folder.display()))
 }
 
 /// For its owner alone: keys may be put in.

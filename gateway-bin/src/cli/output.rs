@@ -214,6 +214,7 @@ pub(super) fn ended(left: &Left) {
             waiting,
             due_at,
             unknown,
+            unserved = left.unserved,
             boards = left.boards.len(),
             "ended; something is left open, see `kanban-gateway status`"
         );

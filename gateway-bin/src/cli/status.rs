@@ -1,11 +1,11 @@
 //! `status` for people: what matters first, and never more than a screen of anything.
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use super::{exit, output::print_json, table::shown};
 use crate::ops::{
     counted,
-    status::{BoardHealth, Health, Lag, Lane, Status, Waiting},
+    status::{BoardHealth, Health, Lag, Lane, Paused, Status, Waiting},
 };
 
 /// So many lines of one list are shown; `--json` has all of them.
@@ -126,10 +126,12 @@ fn deliveries(status: &Status) {
         say!("  cursors to raise: {}", status.cursors_to_raise);
     }
     some(&status.lanes, lane);
-    some(&status.waiting, waiting);
+    let rests = |name: &str| status.pauses.iter().any(|pause| pause.channel == name);
+    let others: Vec<&Waiting> =
+        status.waiting.iter().filter(|group| !rests(&group.channel)).collect();
+    some(&others, |group| waiting(group, &group.held_by));
     for pause in &status.pauses {
-        let reason = shown(&pause.reason);
-        say!("  channel {} rests until {}: {reason}", shown(&pause.channel), pause.until);
+        resting(pause, &status.waiting);
     }
 }
 
@@ -153,13 +155,43 @@ fn lane(lane: &Lane) {
     }
 }
 
-/// One line for deliveries that wait together.
-fn waiting(group: &Waiting) {
-    const IDS: usize = 5;
-    let mut ids: Vec<String> = group.ids.iter().take(IDS).map(ToString::to_string).collect();
-    if group.ids.len() > IDS {
-        ids.push("…".to_owned());
+/// A channel that rests and what waits for it; why it rests stands above, once.
+fn resting(pause: &Paused, all: &[Waiting]) {
+    let (channel, until) = (shown(&pause.channel), pause.until);
+    let held: Vec<&Waiting> = all.iter().filter(|group| group.channel == pause.channel).collect();
+    match held.as_slice() {
+        [] => say!("  channel {channel} rests until {until}"),
+        [one] => waiting(one, &format!("its channel rests until {until}")),
+        several => {
+            let ids: Vec<i64> = several.iter().flat_map(|one| one.ids.iter().copied()).collect();
+            let deliveries = counted_deliveries(ids.len());
+            let places: BTreeSet<(&str, &str)> =
+                several.iter().map(|one| (one.chat.as_str(), one.thread.as_str())).collect();
+            let places = counted(places.len(), "destination");
+            let ids = first(&ids);
+            say!(
+                "  channel {channel} rests until {until}: {deliveries} to {places} (dead show {ids})"
+            );
+        }
     }
+}
+
+fn counted_deliveries(count: usize) -> String {
+    if count == 1 { "1 delivery".to_owned() } else { format!("{count} deliveries") }
+}
+
+/// The first of many ids.
+fn first(ids: &[i64]) -> String {
+    const IDS: usize = 5;
+    let mut some: Vec<String> = ids.iter().take(IDS).map(ToString::to_string).collect();
+    if ids.len() > IDS {
+        some.push("…".to_owned());
+    }
+    some.join(" ")
+}
+
+/// One line for deliveries that wait together.
+fn waiting(group: &Waiting, held_by: &str) {
     let why = match (group.verdict.as_str(), group.reason.as_str()) {
         ("", "") => "not sent yet".to_owned(),
         ("", reason) => reason.to_owned(),
@@ -173,8 +205,8 @@ fn waiting(group: &Waiting) {
         group.state,
         group.due_at,
         shown(&why),
-        shown(&group.held_by),
-        ids.join(" ")
+        shown(held_by),
+        first(&group.ids)
     );
 }
 

@@ -75,6 +75,11 @@ pub(super) fn is_level(name: &str) -> bool {
     KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
+/// The names of all levels.
+pub(super) fn levels() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter_map(|key| Some(key.name.split_once('.')?.0))
+}
+
 /// All keys: first those without a level, then level by level, as a TOML file needs them.
 pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let (servers, ours): (Vec<Key>, Vec<Key>) =

@@ -71,11 +71,12 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
         .map(|candidate| {
             let distance = distance(name, candidate);
             let moved = last(name) == last(candidate);
-            (if moved { distance.min(1) } else { distance }, candidate)
+            // Of several that are as near by their last level, the rest decides.
+            (if moved { distance.min(1) } else { distance }, distance, candidate)
         })
         .min()
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(name.len()) / 4)
-        .map(|(_, candidate)| candidate)
+        .filter(|(near, _, candidate)| *near <= 1 + candidate.len().min(name.len()) / 4)
+        .map(|(.., candidate)| candidate)
 }
 
 /// Edits between two names: insertions, deletions, replacements.

@@ -8,7 +8,7 @@ use super::{
     server::base_url,
     source::Origin,
 };
-use crate::platforms::{Field, FieldKind, PLATFORMS, Platform, Settings};
+use crate::platforms::{Field, FieldKind, MAX_LENGTH, PLATFORMS, Platform, Settings};
 
 /// The settings of the platforms that the configuration says anything about, by platform.
 pub type PushSettings = BTreeMap<&'static str, Settings>;
@@ -52,6 +52,9 @@ fn keys(platform: &Platform, field: &Field) -> Vec<Key> {
     std::iter::once(key(name, shape, default, about)).chain(file).collect()
 }
 
+/// What a refused secret of ours needs besides the right one.
+const RESTART: &str = "restart `run` after changing it";
+
 fn file_of(name: &str) -> String {
     format!("{name}_file")
 }
@@ -68,10 +71,11 @@ pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
                 _ if !is_set(reader, &name) => None,
                 FieldKind::Text => Some(text(reader, field, &name)),
                 FieldKind::Switch => Some(reader.switch(&name).to_string()),
-                FieldKind::Count => Some(reader.count(&name, 1..=1_000_000_i64).to_string()),
+                FieldKind::Count => Some(reader.count(&name, 1..=most(field)).to_string()),
             };
             if let Some(value) = value {
                 settings.set(field, &value);
+                settings.stands_at(field, place(reader, &name));
                 let value = settings.text(field.name).unwrap_or_default();
                 let is_word = value.bytes().all(|byte| byte.is_ascii_graphic());
                 if field.kind.is_secret() && !is_word {
@@ -84,6 +88,24 @@ pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
         }
     }
     all
+}
+
+/// The largest number that means anything.
+fn most(field: &Field) -> i64 {
+    match field.name {
+        // The default is what the platform takes.
+        MAX_LENGTH => field.default.parse().unwrap_or(i64::MAX),
+        "port" => u16::MAX.into(),
+        _ => 1_000_000,
+    }
+}
+
+/// Where a key stands, or the one that names its file.
+fn place(reader: &Reader<'_>, name: &str) -> String {
+    let setting =
+        |name: &str| reader.settings.get(name).filter(|set| set.origin != Origin::Default);
+    let setting = setting(name).or_else(|| setting(&file_of(name)));
+    setting.map(|setting| setting.place.clone()).unwrap_or_default()
 }
 
 /// The files that hold secrets.
@@ -125,13 +147,14 @@ fn secret(reader: &mut Reader<'_>, name: &str, settings: &mut Settings) -> Optio
     }
     if here {
         let place = reader.settings.get(name).map(|setting| setting.place.clone());
-        settings.secret_from(&format!("`{name}` in {}", place.unwrap_or_default()));
+        let place = place.unwrap_or_default();
+        settings.secret_from(&format!("`{name}` in {place}; {RESTART}"));
         return Some(reader.text(name));
     }
     let path = there.then(|| reader.path(&file)).flatten()?;
     match fs::read_to_string(&path) {
         Ok(text) => {
-            settings.secret_from(&format!("`{file}` {}", path.display()));
+            settings.secret_from(&format!("`{file}` {}; {RESTART}", path.display()));
             Some(text.trim().to_owned())
         }
         Err(error) => {
@@ -182,6 +205,13 @@ mod tests {
             (&[("KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE", "/nowhere/token")], "/nowhere/token"),
             (&[("KANBAN_GATEWAY_NTFY__URL", "http://u:FAKE@h")], "must not hold credentials"),
             (&[("KANBAN_GATEWAY_NTFY__MARKDOWN", "perhaps")], "true or false"),
+            (&[("KANBAN_GATEWAY_NTFY__MAX_LENGTH", "4097")], "`ntfy.max_length` must be 1 to 4096"),
+            (&[("KANBAN_GATEWAY_EMAIL__PORT", "65536")], "`email.port` must be 1 to 65535"),
+            (&[("KANBAN_GATEWAY_ADOPT", "[\"telegrm\"]")], "did you mean `telegram`?"),
+            (
+                &[("KANBAN_GATEWAY_ALONGSIDE", "slack, dscord")],
+                "holds `dscord`, which is no platform",
+            ),
             (
                 &[
                     ("KANBAN_GATEWAY_NTFY__TOKEN", "FAKE"),
@@ -194,5 +224,10 @@ mod tests {
             assert!(problems.contains(told) && !problems.contains("FAKE"), "{problems}");
         }
         assert!(of(&[]).unwrap().config.push.is_empty());
+        let told = of(&[("KANBAN_GATEWAY_ALONGSIDE", "quux, sms, Slack")]).unwrap().warnings;
+        assert!(
+            told.len() == 2 && told[1].contains("`sms`: this build has no such platform"),
+            "{told:?}"
+        );
     }
 }

@@ -6,11 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toml::{Table, Value, de::DeTable};
+use toml::{Table, Value};
 
 use super::{
     env::Env,
-    keys::{KEYS, Key, Shape, find, is_level},
+    keys::{KEYS, Key, Shape, find, is_level, levels},
+    lines::{line_of, lines, twice},
     problem::Problems,
 };
 
@@ -111,8 +112,10 @@ impl Settings {
             Ok(table) => table,
             Err(error) => {
                 // The error's own text would quote the line, which may hold a secret.
-                let line = error.span().map_or(1, |span| line_of(text, span.start));
-                problems.add(format!("{shown} line {line}"), error.message());
+                let at = error.span().map_or(0, |span| span.start);
+                let twice = twice(text, at).filter(|_| error.message().contains("duplicate key"));
+                let message = twice.unwrap_or_else(|| error.message().to_owned());
+                problems.add(format!("{shown} line {}", line_of(text, at)), message);
                 return;
             }
         };
@@ -180,7 +183,8 @@ impl Settings {
                 (None, _) if is_level(&name) => problems
                     .add(place(&name), format!("`{name}` holds keys; it has no value of its own")),
                 (None, _) => {
-                    problems.unknown(&place(&name), &name, KEYS.iter().map(|key| key.name));
+                    let known = KEYS.iter().map(|key| key.name).chain(levels());
+                    problems.unknown(&place(&name), &name, known);
                 }
             }
         }
@@ -192,32 +196,6 @@ fn parse_value(text: &str) -> Option<Value> {
     let mut table: Table = toml::from_str(&format!("v = {text}")).ok()?;
     // More than one key means that the text holds a line break and another assignment.
     (table.len() == 1).then(|| table.remove("v")).flatten()
-}
-
-/// The line of each key of a valid file, by dotted name.
-fn lines(text: &str) -> BTreeMap<String, usize> {
-    fn walk(text: &str, level: &str, table: &DeTable<'_>, lines: &mut BTreeMap<String, usize>) {
-        for (key, value) in table {
-            let name = match level {
-                "" => key.get_ref().to_string(),
-                level => format!("{level}.{}", key.get_ref()),
-            };
-            if let Some(inner) = value.get_ref().as_table() {
-                walk(text, &name, inner, lines);
-            }
-            lines.insert(name, line_of(text, key.span().start));
-        }
-    }
-    let mut lines = BTreeMap::new();
-    if let Ok(table) = DeTable::parse(text) {
-        walk(text, "", table.get_ref(), &mut lines);
-    }
-    lines
-}
-
-/// The line, counted from 1, that holds the byte at `offset`.
-fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 #[cfg(test)]
@@ -261,13 +239,15 @@ mod tests {
     #[test]
     fn unknown_keys_name_their_line_or_variable_and_a_likely_key() {
         let (_, problems) = gather(
-            "ownr = 1\n\n[wake]\nkind = []\n[wakes]\nx = 1\n",
-            &[("KANBAN_GATEWAY_BUSY_WAIT", "1m")],
+            "ownr = 1\n\n[wake]\nkind = []\n[wakes]\nx = 1\n[ntfi]\ntopic = \"x\"\n",
+            &[("KANBAN_GATEWAY_BUSY_WAIT", "1m"), ("KANBAN_GATEWAY_NTFI__TOKEN", "x")],
         );
         for expected in [
             "/c/config.toml line 1: there is no key `ownr`; did you mean `owner`?",
             "/c/config.toml line 4: there is no key `wake.kind`; did you mean `wake.kinds`?",
-            "/c/config.toml line 5: there is no key `wakes`",
+            "/c/config.toml line 5: there is no key `wakes`; did you mean `wake`?",
+            "/c/config.toml line 7: there is no key `ntfi`; did you mean `ntfy`?",
+            "KANBAN_GATEWAY_NTFI__TOKEN: there is no key `ntfi.token`; did you mean `ntfy.token`?",
             "KANBAN_GATEWAY_BUSY_WAIT: there is no key `busy_wait`; did you mean `wake.busy_wait`?",
         ] {
             assert!(problems.contains(expected), "{problems}");
@@ -289,6 +269,26 @@ mod tests {
         );
         assert!(problems.contains("KANBAN_GATEWAY_BOARDS: the value looks like TOML"));
         assert_eq!(settings.get("owner").unwrap().value.as_str(), Some("1\nw = 2"));
+    }
+
+    #[test]
+    fn a_table_or_key_that_stands_twice_is_named_with_both_its_lines() {
+        for (text, told) in [
+            (
+                "[telegram]\ntoken = \"s3cret\"\n\n# mine\n[telegram]\ntoken = \"s3cret\"\n",
+                "/c/config.toml line 5: `telegram` stands in line 1 already; put everything below",
+            ),
+            (
+                "owner = \"a\"\n[wake]\nsettle = \"1s\"\n settle = \"2s\" # again\n",
+                "/c/config.toml line 4: `wake.settle` stands in line 3 already; take one",
+            ),
+            ("poll = \"1s\"\npoll = \"2s\"\n", "line 2: `poll` stands in line 1 already"),
+            ("wake.settle = \"1s\"\n[wake]\npoll = 1\n", "line 2: `wake` stands in line 1 already"),
+            ("s3cret = 1\ns3cret = 2\n", "/c/config.toml line 2: duplicate key"),
+        ] {
+            let (_, problems) = gather(text, &[]);
+            assert!(problems.contains(told) && !problems.contains("s3cret"), "{problems}");
+        }
     }
 
     #[test]

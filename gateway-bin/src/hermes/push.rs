@@ -17,29 +17,39 @@ pub(super) fn push(
         for field in platform.fields.iter().filter(|field| !field.variable.is_empty()) {
             let mut found = variables.get(field.variable).map(str::to_owned);
             let file = format!("{}_FILE", field.variable);
+            let mut from = field.variable;
             if field.kind.is_secret() {
-                let mut from = field.variable;
                 if let Some(path) = variables.get(&file).filter(|_| found.is_none()) {
                     from = &file;
                     found = fs::read_to_string(path)
                         .inspect_err(|error| problems.push(format!("{file} {path}: {error}")))
                         .ok();
                 }
-                let place = match variables.is_in_file(from) {
-                    true => home.path.join(".env").display().to_string(),
-                    false => "the environment".to_owned(),
+                // What is behind a name in `.env` may change without it.
+                let then = match variables.is_in_file(from) && from == field.variable {
+                    true => ", read again when it changes",
+                    false => "; restart `run` after changing it",
                 };
                 if found.is_some() {
-                    settings.secret_from(&format!("{from} in {place}"));
+                    settings.secret_from(&format!("{}{then}", place(home, variables, from)));
                 }
             }
             settings.set(field, &found.unwrap_or_default());
+            settings.stands_at(field, place(home, variables, from));
         }
         if platform.is_wanted(&settings) {
             all.insert(platform.name, settings);
         }
     }
     (all, problems)
+}
+
+/// Where a variable stands.
+fn place(home: &ProfileHome, variables: Variables<'_>, name: &str) -> String {
+    match variables.is_in_file(name) {
+        true => format!("{name} in {}", home.path.join(".env").display()),
+        false => format!("{name} in the environment"),
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +62,11 @@ mod tests {
         let telegram = &found.push["telegram"];
         assert_eq!(telegram.text("token"), Some("1:FAKE"));
         assert!(telegram.origin().starts_with("TELEGRAM_BOT_TOKEN in "), "{}", telegram.origin());
+        assert!(telegram.origin().ends_with(".env, read again when it changes"));
+        assert_eq!(
+            telegram.place("token"),
+            telegram.origin().split_once(',').map(|(place, _)| place)
+        );
         assert!(!format!("{found:?}").contains("FAKE"));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
@@ -59,6 +74,7 @@ mod tests {
         let dotenv = format!("TELEGRAM_BOT_TOKEN_FILE={}\n", path.display());
         let found = profile("default", "", &dotenv, &[]);
         assert_eq!(found.push["telegram"].text("token"), Some("2:FAKE"));
+        assert!(found.push["telegram"].origin().ends_with("; restart `run` after changing it"));
         let found = profile("default", "", "TELEGRAM_BOT_TOKEN_FILE=/nowhere/x\n", &[]);
         assert!(found.push.is_empty() && found.problems[0].contains("/nowhere/x"));
     }

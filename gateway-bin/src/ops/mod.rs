@@ -2,15 +2,19 @@
 
 pub mod boards;
 pub mod cards;
+pub mod check;
 pub mod dead;
 pub mod demo;
+pub mod doctor;
 pub mod events;
+mod lacking;
 pub mod ledger;
 pub mod listen;
 pub mod serve;
 pub mod status;
 pub mod subs;
 pub mod tasks;
+pub mod test_send;
 pub mod time;
 pub mod watch;
 pub mod why;
@@ -28,7 +32,8 @@ use kanban_store::{
 };
 
 use crate::{
-    config::{Config, Env},
+    StartError,
+    config::{Config, ConfigError, Env},
     hermes::board_variables,
 };
 
@@ -127,7 +132,11 @@ pub enum Failure {
 
 /// Which kind of failure `error` is.
 pub fn failure(error: &anyhow::Error) -> Failure {
-    if error.is::<Unusable>() || error.is::<crate::config::ConfigError>() {
+    let of_start = error.downcast_ref::<StartError>();
+    if error.is::<Unusable>()
+        || error.is::<ConfigError>()
+        || matches!(of_start, Some(StartError::Settings(_) | StartError::OwnerIsProfile(_)))
+    {
         return Failure::Usage;
     }
     if error.is::<Missing>() {

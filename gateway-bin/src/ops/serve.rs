@@ -24,6 +24,8 @@ pub struct Left {
     pub due_at: Option<Moment>,
     /// Messages whose outcome is not known.
     pub unknown: i64,
+    /// Rows that nobody serves, so that nobody is told what happens to their tasks.
+    pub unserved: usize,
     /// Boards that were not delivered from, and why.
     pub boards: Vec<(String, String)>,
 }
@@ -31,7 +33,7 @@ pub struct Left {
 impl Left {
     /// Whether everything has its outcome.
     pub fn nothing(&self) -> bool {
-        self.waiting == 0 && self.unknown == 0 && self.boards.is_empty()
+        self.waiting == 0 && self.unknown == 0 && self.unserved == 0 && self.boards.is_empty()
     }
 }
 
@@ -40,6 +42,7 @@ pub async fn run(ctx: Context, accept: bool) -> anyhow::Result<Left> {
     let mut signals = Signals::install().context("signals cannot be handled")?;
     let (began, gateway) = build(&ctx, accept)?;
     gateway.announce();
+    others(&ctx);
     if gateway.boards() == 0 {
         tracing::warn!(
             "no board yet; waiting for one to appear; make one with `kanban-gateway board create`"
@@ -88,6 +91,19 @@ pub async fn once(ctx: Context, accept: bool) -> anyhow::Result<Left> {
     Ok(left(&ctx, began, ended.context("the gateway stopped working")?))
 }
 
+/// Says who else delivers from this ledger: rests of channels and their ends are common to all.
+fn others(ctx: &Context) {
+    let ours = i64::from(std::process::id());
+    // Only for a line of the log: a ledger that cannot be read is told of elsewhere.
+    let living = ctx.ledger().ok().flatten().and_then(|mut ledger| ledger.living().ok());
+    for other in living.unwrap_or_default().into_iter().filter(|other| other.pid != ours) {
+        tracing::warn!(
+            pid = other.pid,
+            "another process delivers from this ledger too; both need the same keys, or one pauses what the other resumes"
+        );
+    }
+}
+
 /// Refuses to call it an end in order when the ledger was lost on the way.
 fn lost(running: &Running) -> anyhow::Result<()> {
     match running.lost() {
@@ -116,6 +132,7 @@ fn left(ctx: &Context, began: i64, ended: Ended) -> Left {
     let status = status::status(ctx);
     let counts = ended_since(ctx, began);
     let of = |legs: &BTreeMap<String, i64>, state: &str| legs.get(state).copied().unwrap_or(0);
+    let nobodys = status.unserved.iter().filter(|rows| rows.by_nobody);
     Left {
         ended,
         delivered: of(&counts, "delivered"),
@@ -125,6 +142,7 @@ fn left(ctx: &Context, began: i64, ended: Ended) -> Left {
         // What is under way in another process is that one's to see through.
         unknown: of(&status.legs, "unknown")
             + if status.instances.is_empty() { of(&status.legs, "intended") } else { 0 },
+        unserved: nobodys.map(|rows| rows.rows).sum(),
         boards: status
             .boards
             .into_iter()

@@ -6,17 +6,14 @@ mod deliveries;
 mod held;
 mod lag;
 mod pending;
+mod unserved;
 
 use std::collections::BTreeMap;
 
-use kanban_notify::{policy::World, time::Timestamp};
+use kanban_notify::time::Timestamp;
 use serde::Serialize;
 
-use super::{
-    Context,
-    subs::{self, Reach},
-    time::Moment,
-};
+use super::{Context, time::Moment};
 use crate::hermes::Ownership;
 
 /// An event of ours is planned within so many seconds of its commit, unless something is in the way.
@@ -57,6 +54,9 @@ pub struct Status {
     pub unknown_kinds: Vec<UnknownKind>,
     /// What of Hermes' files cannot be used.
     pub problems: Vec<String>,
+    /// Those of the reasons that are about rows and deliveries.
+    #[serde(skip)]
+    pub owed: Vec<String>,
 }
 
 /// The state in one word; the exit code of `status` follows it.
@@ -186,6 +186,8 @@ pub struct Paused {
     pub until: Moment,
     /// Why.
     pub reason: String,
+    /// Whether a credential is at fault, which somebody has to mend.
+    pub credential: bool,
 }
 
 /// Rows of one board and platform that we do not serve.
@@ -207,36 +209,33 @@ pub struct Unserved {
 pub fn status(ctx: &Context) -> Status {
     let mut reasons = Vec::new();
     let mut noted = |error: anyhow::Error| reasons.push(format!("{error:#}"));
-    let world = subs::world(ctx).map_err(&mut noted).unwrap_or_else(|_| World::default());
+    let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
+    let outlook =
+        crate::wiring::outlook(&ctx.config, &ctx.env, &hermes).map_err(anyhow::Error::from);
+    let outlook = outlook.map_err(&mut noted).unwrap_or_default();
+    let world = &outlook.world;
     let found = ctx.boards().map_err(&mut noted).unwrap_or_default();
     let ledger = ctx.ledger().and_then(|ledger| ledger.map(deliveries::Known::read).transpose());
     let known = ledger.map_err(&mut noted).unwrap_or_default().unwrap_or_default();
-    let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
     let policy = ctx.config.policy(false);
 
-    let looked = boards::look(&found, &known, &policy, &world);
+    let looked = boards::look(&found, &known, &policy, &outlook);
     for board in looked.boards.iter().filter(|board| board.state != "ok") {
         reasons.push(format!("board {}: {}", board.slug, board.state));
     }
     let now = kanban_store::ledger::now();
     let oldest = Timestamp::from_micros(now).before(policy.max_age).secs();
     let lag = lag::lag(&known.lags, &known.copies, &looked.pending, oldest, now);
-    let unserved = unserved(&looked.subs);
-    for rows in unserved.iter().filter(|rows| rows.by_nobody) {
-        reasons.push(format!(
-            "board {}: {} of {} served by nobody: {}; {}",
-            rows.board,
-            super::counted(rows.rows, "row"),
-            rows.platform,
-            rows.reason,
-            subs::remedy(&rows.platform)
-        ));
-    }
+    let unserved = unserved::rows(&looked.subs);
+    let mut owed = unserved::reasons(&unserved, &outlook, &ctx.config.hermes_home);
+    reasons.extend(unserved::refused(&unserved, &outlook));
+    let mut problems = hermes.problems();
+    problems.extend(unserved::problems(&outlook));
     let mut status = Status {
         health: Health::Healthy,
         reasons: Vec::new(),
         setup: hermes.setup_line(&ctx.config.owner, looked.generation),
-        ownership: hermes.ownership(&policy, &world),
+        ownership: hermes.ownership(&policy, world),
         instances: Vec::new(),
         boards: looked.boards,
         lag,
@@ -248,11 +247,14 @@ pub fn status(ctx: &Context) -> Status {
         pauses: Vec::new(),
         unserved,
         unknown_kinds: looked.unknown_kinds,
-        problems: hermes.problems(),
+        problems,
+        owed: Vec::new(),
     };
-    deliveries::fill(&mut status, known, &policy, &world);
-    reasons.extend(unread(&status, &looked.pending, oldest, now));
-    reasons.extend(deliveries::reasons(&status, &policy));
+    deliveries::fill(&mut status, known, &policy, world);
+    owed.extend(unread(&status, &looked.pending, oldest, now));
+    owed.extend(deliveries::reasons(&status, &policy));
+    reasons.extend(owed.iter().cloned());
+    status.owed = owed;
     status.health = match (status.instances.is_empty(), reasons.is_empty()) {
         (true, _) => {
             reasons.insert(0, "no process delivers; start `kanban-gateway run`".to_owned());
@@ -296,26 +298,4 @@ fn unread(
         }
     }
     reasons
-}
-
-fn unserved(subs: &[subs::SubLine]) -> Vec<Unserved> {
-    let mut counts: BTreeMap<(&str, &str, &str, bool), usize> = BTreeMap::new();
-    for sub in subs {
-        let by_nobody = match sub.reach {
-            Reach::Served => continue,
-            Reach::Elsewhere => false,
-            Reach::Nobody => true,
-        };
-        *counts.entry((&sub.board, &sub.platform, &sub.served, by_nobody)).or_default() += 1;
-    }
-    counts
-        .into_iter()
-        .map(|((board, platform, reason, by_nobody), rows)| Unserved {
-            board: board.to_owned(),
-            platform: platform.to_owned(),
-            rows,
-            reason: reason.to_owned(),
-            by_nobody,
-        })
-        .collect()
 }

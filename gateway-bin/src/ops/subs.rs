@@ -14,15 +14,15 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-pub(super) use list::{Copies, OfTask, domain_row, lines, of_task, rows, world};
+pub(super) use list::{Copies, OfTask, domain_row, lines, of_task, outlook, rows};
 pub use list::{Listing, Reach, SubLine, list};
 
 use super::{
-    Context, Unusable,
+    Context, Unusable, lacking,
     tasks::{resolve, the_one},
     unix_now,
 };
-use crate::config::nearest;
+use crate::platforms::PLATFORMS;
 
 /// A row named on the command line.
 #[derive(Clone, Debug)]
@@ -82,14 +82,7 @@ impl std::fmt::Display for Wanted {
 /// Subscribes a chat or session to a task; the row is born ours (law O1).
 pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Result<Added> {
     let platform = target.platform.trim().to_lowercase();
-    let fault = if platform == kanban_notify::subscription::API_SERVER {
-        session::fault(&target.chat)
-    } else {
-        target.chat.trim().is_empty().then_some("the chat is empty")
-    };
-    if let Some(fault) = fault {
-        bail!(Unusable(format!("nobody can be reached there: {fault}")));
-    }
+    check_chat(ctx, &platform, &target.chat)?;
     if platform.is_empty() {
         let text = "the platform is empty; name one, such as `console` or `api_server`";
         bail!(Unusable(text.to_owned()));
@@ -126,24 +119,36 @@ pub fn add(ctx: &Context, board: Option<&str>, target: &Target) -> anyhow::Resul
     Ok(Added { new, thread, inherited, warnings })
 }
 
+/// Refuses a chat where nobody can ever be reached with these settings.
+pub(super) fn check_chat(ctx: &Context, platform: &str, chat: &str) -> anyhow::Result<()> {
+    let fault = if platform == kanban_notify::subscription::API_SERVER {
+        session::fault(chat)
+    } else if let Some(platform) = PLATFORMS.iter().find(|known| known.name == platform) {
+        let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
+        let settings = crate::wiring::push_settings(&ctx.config, &hermes, platform);
+        (platform.check_chat)(&settings, chat).err()
+    } else {
+        chat.trim().is_empty().then_some("the chat is empty")
+    };
+    match fault {
+        Some(fault) => bail!(Unusable(format!("nobody can be reached there: {fault}"))),
+        None => Ok(()),
+    }
+}
+
 /// What keeps a subscription from being told of anything.
 fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     let has_mode = board.features().delivery_mode;
     let row = board.subscriptions_of(&key.task)?.into_iter().find(|row| row.key == *key);
     if let Some(row) = row {
-        let (reach, why) =
-            list::reach(&row, false, has_mode, &ctx.config.policy(false), &world(ctx)?);
+        let outlook = outlook(ctx)?;
+        let (reach, why) = list::reach(&row, false, has_mode, &ctx.config.policy(false), &outlook);
         if reach != Reach::Served {
-            let hint = meant(&row.key.platform)
-                .map(|meant| format!("; did you mean `{meant}`?"))
-                .unwrap_or_default();
-            let built: Vec<String> =
-                crate::wiring::platforms().map(|name| format!("`{name}`")).collect();
-            let built = built.join(", ");
-            warnings.push(format!(
-                "nobody serves it as things are: {why} (this build serves {built}){hint}"
-            ));
+            let home = &ctx.config.hermes_home;
+            let remedy = lacking::remedy(&outlook, home, &row.key.platform);
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            warnings.push(format!("nobody serves it as things are: {why}{remedy}"));
         }
     }
     let status = board.task(&key.task)?.map(|task| task.status).unwrap_or_default();
@@ -152,27 +157,6 @@ fn warnings(ctx: &Context, board: &mut Board, key: &RowKey) -> anyhow::Result<Ve
             .push(format!("task {} is {status}: only what happens from now on is told", key.task));
     }
     Ok(warnings)
-}
-
-/// The platform that was meant by a name that is nearly one.
-fn meant(platform: &str) -> Option<&'static str> {
-    let platform = platform.trim().to_lowercase();
-    let known = crate::wiring::platforms().chain(crate::hermes::platform_names());
-    nearest(&platform, known).filter(|meant| *meant != platform)
-}
-
-/// What to do about rows of a platform that nobody serves, for `status`.
-pub(super) fn remedy(platform: &str) -> String {
-    const REMOVE: &str = "take them off with `kanban-gateway sub remove`";
-    let see = "see `kanban-gateway sub list`";
-    match (platform.trim().to_lowercase().as_str(), meant(platform)) {
-        (_, Some(meant)) => format!("{see}; did you mean `{meant}`? Otherwise {REMOVE}"),
-        (kanban_notify::subscription::API_SERVER, None) => {
-            format!("{see}; add `[[api_server]]` for their profile, or {REMOVE}")
-        }
-        ("console", None) => format!("{see}; set `console.enabled`, or {REMOVE}"),
-        _ => format!("{see}; {REMOVE}"),
-    }
 }
 
 /// Removes a row; false when there was none.

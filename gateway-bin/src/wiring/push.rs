@@ -6,20 +6,30 @@ use std::{
 };
 
 use gateway_adapters::{
+    AdapterError,
     http::{HttpClient, Proxies},
     push::{PLATFORMS, Platform, Settings},
 };
 use kanban_notify::{policy::Ability, ports::Channel};
 
-use super::no_channel;
 use crate::{
-    config::{Env, PushSettings},
-    gateway::StartError,
+    config::{Env, Problem, PushSettings},
     hermes::Hermes,
 };
 
 /// A platform with what it can do and its channel.
 pub(super) type Made = (&'static Platform, Ability, Arc<dyn Channel>);
+
+/// A platform that something is set for and that cannot be served with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Unusable {
+    /// Its name.
+    pub(crate) platform: &'static str,
+    /// What is wrong, and where to mend it.
+    pub(crate) problem: Problem,
+    /// Whether we were told to serve it, so that `run` does not start without it.
+    pub(crate) is_wanted: bool,
+}
 
 /// Makes the channels, and keeps each as long as its settings are the same: it knows which chats rest.
 pub(super) struct PushMaker {
@@ -30,8 +40,7 @@ pub(super) struct PushMaker {
 
 struct Kept {
     settings: Settings,
-    /// `None` where none could be made, which was told.
-    channel: Option<Arc<dyn Channel>>,
+    channel: Result<Arc<dyn Channel>, Unusable>,
 }
 
 impl PushMaker {
@@ -41,51 +50,88 @@ impl PushMaker {
     }
 
     /// A client with connections of its own; where nobody needs one, no proxy is looked for.
-    fn client(&self) -> Result<HttpClient, StartError> {
-        let proxies = Proxies::new(|name| self.env.get(name)).map_err(no_channel)?;
+    fn client(&self) -> Result<HttpClient, AdapterError> {
+        let proxies = Proxies::new(|name| self.env.get(name))?;
         Ok(self.client.through(proxies))
     }
 
-    /// The channels that are configured, or that Hermes' root profile has credentials for.
-    ///
-    /// What we were told to use must work; what was only found is told and left out.
+    /// The channels that are configured, or that Hermes' root profile has credentials for, and what
+    /// cannot be used.
     pub(super) fn make(
         &self,
         configured: &PushSettings,
         hermes: &Hermes,
-    ) -> Result<Vec<Made>, StartError> {
+    ) -> (Vec<Made>, Vec<Unusable>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut made = Vec::new();
+        let (mut made, mut unusable) = (Vec::new(), Vec::new());
         for platform in PLATFORMS {
-            let found = hermes.push(platform.name).cloned().unwrap_or_default();
             let own = configured.get(platform.name);
-            let settings = own.map_or_else(|| found.clone(), |own| own.over(&found));
+            let settings = settings(platform, configured, hermes);
             if !platform.is_wanted(&settings) {
                 kept.remove(platform.name);
+                unusable.extend(own.map(|own| unwanted(platform, own)));
                 continue;
             }
             let known = kept.get(platform.name).filter(|kept| kept.settings == settings);
             let channel = match known {
                 Some(known) => known.channel.clone(),
-                None => match (platform.make)(self.client()?, &settings) {
-                    Ok(channel) => Some(channel),
-                    Err(error) if own.is_some() => return Err(no_channel(error)),
-                    Err(error) => {
-                        let error = error.to_string();
-                        tracing::warn!(
-                            platform = platform.name,
-                            error,
-                            "what Hermes has for a platform cannot be used; it is not served"
-                        );
-                        None
-                    }
-                },
+                None => self.client().and_then(|client| platform.build(client, &settings)).map_err(
+                    |error| Unusable {
+                        platform: platform.name,
+                        problem: problem(platform, &settings, &error),
+                        // Without its proxy nothing is to leave this machine.
+                        is_wanted: own.is_some() || matches!(error, AdapterError::Proxy { .. }),
+                    },
+                ),
             };
             let deduplicates = platform.deduplicates(&settings);
             let ability = Ability { deduplicates, readable: false };
-            made.extend(channel.clone().map(|channel| (platform, ability, channel)));
+            match &channel {
+                Ok(channel) => made.push((platform, ability, Arc::clone(channel))),
+                Err(error) => unusable.push(error.clone()),
+            }
             kept.insert(platform.name, Kept { settings, channel });
         }
-        Ok(made)
+        (made, unusable)
     }
+}
+
+/// What is set for a platform, by us or else in Hermes' files.
+pub(super) fn settings(
+    platform: &Platform,
+    configured: &PushSettings,
+    hermes: &Hermes,
+) -> Settings {
+    let found = hermes.push(platform.name).cloned().unwrap_or_default();
+    configured.get(platform.name).map_or_else(|| found.clone(), |own| own.over(&found))
+}
+
+/// Something is set, and none of what would ask for the platform.
+fn unwanted(platform: &'static Platform, settings: &Settings) -> Unusable {
+    let keys: Vec<String> =
+        platform.wanted_by.iter().map(|key| format!("`{}.{key}`", platform.name)).collect();
+    let message = format!(
+        "what is set for `{}` has no effect: it is not served until {} is set",
+        platform.name,
+        keys.join(" or ")
+    );
+    let place = settings.place("").unwrap_or_default().to_owned();
+    Unusable { platform: platform.name, problem: Problem { place, message }, is_wanted: false }
+}
+
+fn problem(platform: &Platform, settings: &Settings, error: &AdapterError) -> Problem {
+    let field = match error {
+        AdapterError::Setting { field, .. } => field.as_str(),
+        _ => "",
+    };
+    let mut message = error.to_string();
+    if let Some(source) = std::error::Error::source(error) {
+        message.push_str(&format!(": {source}"));
+    }
+    if let AdapterError::Proxy { variable, .. } = error {
+        return Problem { place: (*variable).to_string(), message };
+    }
+    // A value that nobody set is named where the rest of its platform stands.
+    let place = settings.place(field).unwrap_or(platform.name).to_owned();
+    Problem { place, message }
 }

@@ -209,6 +209,41 @@ async fn once_says_what_it_leaves_open() {
 }
 
 #[tokio::test]
+async fn once_ends_with_3_where_rows_are_served_by_nobody() {
+    let world = World::new().await;
+    let task = world.cards.task("Build the report");
+    printed(&world, &["once"], 0).await;
+    printed(&world, &["sub", "add", &task, "telegram", "42"], 0).await;
+    // A group's number is negative, and no option.
+    printed(&world, &["sub", "add", &task, "telegram", "-1001"], 0).await;
+    printed(&world, &["sub", "remove", &task, "telegram", "-1001"], 0).await;
+    let left = printed(&world, &["once"], 3).await;
+    assert!(left.contains("something is left open") && left.contains("unserved=1"), "{left}");
+    printed(&world, &["sub", "remove", &task, "telegram", "42"], 0).await;
+    printed(&world, &["once"], 0).await;
+}
+
+#[tokio::test]
+async fn a_chat_that_can_never_work_is_refused_with_what_it_must_look_like() {
+    let mut world = World::new().await;
+    world.set("mattermost.token", "FAKE-token");
+    let task = world.cards.task("Build the report");
+    for (platform, chat, rule) in [
+        ("telegram", "me", "no number, such as 42 or -100123, and no @name"),
+        ("Slack", "general", "no id of a channel (C..., G...)"),
+        ("matrix", "#room:example.org", "the chat is an alias"),
+        ("email", "me", "no e-mail address"),
+        ("ntfy", "my topic", "1 to 64 of a-z, A-Z, 0-9, _ and -"),
+        ("mattermost", "town-square", "26 letters and digits"),
+        ("console", " ", "the chat is empty"),
+    ] {
+        let said = printed(&world, &["sub", "add", &task, platform, chat], 2).await;
+        assert!(said.contains(rule) && said.contains("sub add --help"), "{platform}: {said}");
+    }
+    assert_eq!(json(&world, &["sub", "list", "--json"]).await, serde_json::json!([]));
+}
+
+#[tokio::test]
 async fn a_subscription_that_nobody_serves_is_made_and_says_so() {
     let mut world = World::new().await;
     world.set("console.enabled", "true");
@@ -216,12 +251,16 @@ async fn a_subscription_that_nobody_serves_is_made_and_says_so() {
     let add = async |platform: &str, chat: &str| {
         printed(&world, &["sub", "add", &task, platform, chat], 0).await
     };
+    let dotenv = world.hermes().join(".env");
+    let in_dotenv = format!("or TELEGRAM_BOT_TOKEN in {}", dotenv.display());
     for (platform, parts) in [
-        ("telgram", &["no channel is configured", "did you mean `telegram`?"][..]),
-        ("telegram", &["no channel is configured", "this build serves `api_server`, `console`"]),
+        ("telgram", &["this build has no platform `telgram`; did you mean `telegram`?"][..]),
+        ("telegram", &["no channel is configured", "set `telegram.token` in", &in_dotenv]),
+        ("signed_webhook", &["set `signed_webhook.targets` or `signed_webhook.secret` in"]),
+        ("carrier_pigeon", &["no platform `carrier_pigeon`; it has `api_server`, `console`"]),
         ("consol", &["did you mean `console`?"]),
     ] {
-        let said = add(platform, "room").await;
+        let said = add(platform, "42").await;
         assert!(said.starts_with("Subscribed.\n"), "{said}");
         for part in parts {
             assert!(said.contains(part), "{platform}: {part:?} is missing in:\n{said}");
@@ -336,5 +375,20 @@ fn each_time(value: &Value, see: &mut dyn FnMut(&Value)) {
             }
         }
         _ => {}
+    }
+}
+
+#[tokio::test]
+async fn the_manual_has_a_page_for_each_command() {
+    let world = World::new().await;
+    let page = printed(&world, &["man"], 0).await;
+    for part in [".TH kanban-gateway 1", "kanban\\-gateway\\-doctor(1)"] {
+        assert!(page.contains(part), "{part:?} is missing in:\n{page}");
+    }
+    let folder = world.folder().join("man");
+    printed(&world, &["man", "--to", folder.to_str().unwrap()], 0).await;
+    for page in ["kanban-gateway.1", "kanban-gateway-test-send.1", "kanban-gateway-sub-add.1"] {
+        let text = std::fs::read_to_string(folder.join(page)).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}");
     }
 }

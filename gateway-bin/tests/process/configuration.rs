@@ -143,6 +143,124 @@ async fn a_wrong_configuration_names_every_fault_and_ends_with_2() {
     }
 }
 
+/// Settings of push platforms that cannot be used, each with what is to be said of it.
+const UNUSABLE: &str = r#"
+[email]
+host = "smtp.example.org"
+security = "ssl"
+address = "kanban@example.org"
+[signed_webhook]
+targets = "ops=https://hooks.example.org/x"
+secret = "a-secret-of-twenty-four-and-more"
+allow_private = "10.0.0.0/33"
+[telegram]
+token = "FAKE/token"
+[mattermost]
+token = "FAKE-token"
+"#;
+
+#[tokio::test]
+async fn what_run_would_refuse_of_push_platforms_the_check_refuses_with_key_and_line() {
+    let world = World::new().await;
+    let file = world.folder().join("gateway.toml");
+    std::fs::write(&file, UNUSABLE).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    let file = file.to_str().unwrap();
+    for command in [&["config", "check"][..], &["run"], &["once"]] {
+        let arguments: Vec<&str> =
+            ["-c", file].into_iter().chain(command.iter().copied()).collect();
+        let said = printed(&world, &arguments, 2).await;
+        for part in [
+            "gateway.toml line 4: `email.security` cannot be used: it is none of starttls, tls, none",
+            "gateway.toml line 9: `signed_webhook.allow_private` cannot be used: what stands behind",
+            "gateway.toml line 11: `telegram.token` cannot be used: it has characters that no token",
+            "gateway.toml line 13: `mattermost.url` is not set",
+        ] {
+            assert!(said.contains(part), "{part:?} is missing in: {said}");
+        }
+        assert!(!said.contains("FAKE"), "{said}");
+    }
+    let at = [("KANBAN_GATEWAY_EMAIL__SECURITY", "tls"), ("KANBAN_GATEWAY_EMAIL__CA_FILE", "/no")];
+    let mut check = command(&world, &["-c", file, "config", "check"]);
+    let said = check.envs(at).output().await.unwrap();
+    let said = String::from_utf8(said.stderr).unwrap();
+    let part = "KANBAN_GATEWAY_EMAIL__CA_FILE: `email.ca_file` cannot be used: No such file";
+    assert!(said.contains(part), "{said}");
+}
+
+#[tokio::test]
+async fn a_name_of_ours_that_a_profile_has_is_refused_by_the_check_too() {
+    let mut world = World::new().await;
+    std::fs::create_dir_all(world.hermes().join("profiles/work")).unwrap();
+    world.set("owner", "work");
+    for arguments in [&["run"][..], &["config", "check"]] {
+        let said = printed(&world, arguments, 2).await;
+        assert!(said.contains("a Hermes profile has that name"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn one_platforms_bad_settings_are_held_against_its_own_rows_alone() {
+    let mut world = World::new().await;
+    world.set("console.enabled", "true");
+    world.set("ntfy.topic", "x");
+    world.set("email.host", "smtp.example.org");
+    let task = world.cards.task("Build the report");
+    for (platform, chat) in [("ntfy", "topic"), ("console", "me"), ("email", "me@example.org")] {
+        world.cards.subscribe_as(&task, platform, chat, Some("kanban-gateway"));
+    }
+    let why = "its settings cannot be used: KANBAN_GATEWAY_EMAIL__HOST: `email.address` is not set";
+    let status = printed(&world, &["status"], 4).await;
+    assert!(
+        status.contains(&format!("1 row of email served by nobody: {why}; mend that")),
+        "{status}"
+    );
+    assert!(!status.contains("sub remove"), "the row is right: {status}");
+    for healthy in ["ntfy: every row is ours", "console: every row is ours", "api_server: every"] {
+        assert!(status.contains(healthy), "{healthy:?} is missing in: {status}");
+    }
+    let listed = printed(&world, &["sub", "list"], 0).await;
+    assert_eq!(listed.matches("ours").count(), 2, "{listed}");
+    let added = printed(&world, &["sub", "add", &task, "email", "you@example.org"], 0).await;
+    assert!(added.contains(why), "{added}");
+}
+
+#[tokio::test]
+async fn what_is_set_and_asks_for_nothing_is_told() {
+    let mut world = World::new().await;
+    world.set("telegram.max_length", "100");
+    let told =
+        "what is set for `telegram` has no effect: it is not served until `telegram.token` is set";
+    let checked = printed(&world, &["config", "check"], 0).await;
+    assert!(
+        checked.contains("warning: KANBAN_GATEWAY_TELEGRAM__MAX_LENGTH: what is set"),
+        "{checked}"
+    );
+    assert!(checked.contains(told), "{checked}");
+    assert!(printed(&world, &["status"], 4).await.contains(told));
+    let mut run = crate::process::Process::run(&world);
+    run.says(told).await;
+    // Hermes' file has what was missing.
+    let dotenv = world.hermes().join(".env");
+    std::fs::write(&dotenv, "TELEGRAM_BOT_TOKEN=1:FAKE\n").unwrap();
+    assert!(!printed(&world, &["config", "check"], 0).await.contains("warning"));
+    // Of what was only found there `run` says the same and starts.
+    std::fs::write(&dotenv, "EMAIL_SMTP_HOST=smtp.example.org\n").unwrap();
+    let checked = printed(&world, &["config", "check"], 0).await;
+    let part = format!("EMAIL_SMTP_HOST in {}: `email.address` is not set", dotenv.display());
+    assert!(checked.contains(&part), "{checked}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_is_named_with_the_command_that_makes_it() {
+    let world = World::new().await;
+    let file = world.folder().join("none.toml");
+    let file = file.to_str().unwrap();
+    let said = printed(&world, &["-c", file, "status"], 2).await;
+    let part = format!("there is no such file; `kanban-gateway config init {file}` makes it");
+    assert!(said.contains(&part), "{said}");
+}
+
 #[tokio::test]
 async fn a_wrong_command_line_ends_with_2_and_help_with_0() {
     let world = World::new().await;

@@ -45,6 +45,7 @@ async fn every_field_is_documented() {
         ("dead show", &["dead", "show", &leg, "--json"]),
         ("status --why", &["status", "--why", &task, "--json"]),
         ("config show", &["config", "show", "--json"]),
+        ("test-send", &["test-send", "api_server", "--chat", "sess-abc", "--yes", "--json"]),
         ("ledger status", &["ledger", "status", "--json"]),
         ("replay", &["replay", "--task", &task, "--json"]),
     ] {
@@ -86,6 +87,26 @@ fn undocumented(command: &str, shown: &Value) -> BTreeSet<String> {
             .collect::<Vec<_>>()
     });
     fields.collect()
+}
+
+#[tokio::test]
+async fn every_field_and_area_of_the_doctor_is_documented() {
+    let world = World::new().await;
+    let printed = printed(&world, &["doctor", "--json", "--offline"], 4).await;
+    let report: Value = serde_json::from_str(&printed).unwrap();
+    let known = documented("doctor");
+    assert!(report.as_object().unwrap().keys().all(|field| known.contains(field)), "{report:#}");
+    assert_eq!(undocumented("doctor", &report), BTreeSet::new());
+    let known = documented("doctor: checks");
+    let checks = report["checks"].as_array().unwrap();
+    for check in checks {
+        for word in [&check["area"], &check["level"]] {
+            assert!(known.contains(word.as_str().unwrap()), "{check}");
+        }
+    }
+    let areas: BTreeSet<&str> =
+        checks.iter().map(|check| check["area"].as_str().unwrap()).collect();
+    assert_eq!(areas.len(), 9, "all but deliveries, which has nothing to say: {areas:?}");
 }
 
 #[tokio::test]

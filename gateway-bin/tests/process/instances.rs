@@ -76,6 +76,27 @@ async fn d9_what_a_killed_instance_held_is_taken_over_at_once_and_sent_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_process_is_told_of_at_its_start_and_where_a_key_is_refused() {
+    let mut world = world().await;
+    let url = world.receiver.url();
+    world.server("default", &url, "wrong-key-0123456789");
+    work(&world, 0, 1);
+    let mut first = Process::run(&world);
+    first.says("credential refused; the channel rests until it is right").await;
+    assert!(!first.log().contains("another process delivers"), "{}", first.log());
+    let alone = printed(&world, &["status"], 3).await;
+    assert!(!alone.contains("they need the same keys"), "{alone}");
+    let mut second = Process::run(&world);
+    second.says("another process delivers from this ledger too; both need the same keys").await;
+    second.says("ready").await;
+    let said = printed(&world, &["status"], 3).await;
+    assert!(
+        said.contains("2 processes deliver from this ledger: they need the same keys"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d9_report_61_two_instances_share_a_board_and_one_dies_over_and_over() {
     let world = world().await;
     let mut second = Process::run(&world);

@@ -7,6 +7,7 @@ mod campaign;
 mod commands;
 mod configuration;
 mod crashes;
+mod doctor;
 mod documented;
 mod errors;
 mod hostile;
@@ -23,6 +24,7 @@ mod status;
 mod synapse;
 mod tasks;
 mod telling;
+mod test_send;
 mod watch;
 
 #[expect(dead_code, reason = "shared with the whole-flow tests, which use all of it")]

@@ -244,7 +244,9 @@ async fn a_server_that_cannot_be_reached_is_a_reason_and_what_waits_for_it_is_sh
     run.kill().await;
     // What is due for longer than a busy session explains is a reason by itself.
     let ledger = diesel::SqliteConnection::establish(world.ledger().to_str().unwrap());
-    ledger.unwrap().batch_execute("UPDATE legs SET due_at = due_at - 120000000").unwrap();
+    let earlier =
+        "UPDATE legs SET due_at = due_at - 120000000; UPDATE pauses SET until = until - 120000000";
+    ledger.unwrap().batch_execute(earlier).unwrap();
     let late = printed(&world, &["status"], 4).await;
     assert!(late.contains("channel api_server/default: 1 delivery is due since "), "{late}");
 }
@@ -293,7 +295,12 @@ async fn the_story_names_why_a_channel_rests_how_a_subscription_ended_and_what_w
     for group in said["waiting"].as_array().unwrap() {
         let held = group["held_by"].as_str().unwrap();
         assert!(held.contains("its channel rests until ") && held.ends_with(reason), "{said}");
+        let (due, until) = (group["due_at"].as_str(), said["pauses"][0]["until"].as_str());
+        assert!(due >= until, "nothing is due while its channel rests: {said}");
     }
+    let people = printed(&world, &["status"], 3).await;
+    assert_eq!(people.matches(reason).count(), 1, "it is said once: {people}");
+    assert!(people.contains(": 2 deliveries to 2 destinations (dead show "), "{people}");
     run.terminate();
     assert!(run.ended().await.success());
 }

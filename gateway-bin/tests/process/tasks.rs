@@ -209,7 +209,8 @@ async fn a_shell_is_offered_boards_tasks_and_platforms() {
     };
     assert!(offered(&["board", "show", ""]).await.contains("ops"));
     assert!(offered(&["task", "show", "t_"]).await.contains(&task));
-    assert!(offered(&["sub", "add", &task, ""]).await.contains("api_server"));
+    let platforms = [offered(&["sub", "add", &task, ""]).await, offered(&["test-send", ""]).await];
+    assert!(platforms.iter().all(|all| all.contains("api_server") && all.contains("telegram")));
     assert!(offered(&["task", "pro"]).await.contains("promote"));
 }
 

@@ -44,7 +44,7 @@ pub use self::{
     instance::Instance,
     migrate::{MigrationStatus, migrate_file, redo_file, revert_all_file, status_file},
     operator::Operator,
-    place::beside,
+    place::{beside, check_place},
 };
 pub(crate) use connect::during;
 #[cfg(feature = "notify-ports")]

@@ -37,6 +37,17 @@ pub(super) fn prepare(ledger: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
+/// Refuses a place where no ledger can be, and makes nothing there.
+///
+/// # Errors
+///
+/// [`StoreError::LedgerRefused`].
+pub fn check_place(ledger: &Path) -> Result<(), StoreError> {
+    // What is not there yet will lie where the nearest folder above it lies.
+    let there = ledger.ancestors().find_map(|path| fs::canonicalize(path).ok());
+    refuse_network(&there.unwrap_or_else(|| ledger.to_owned()))
+}
+
 /// Makes the ledger's empty file, unless it is there.
 pub(super) fn touch(ledger: &Path) -> Result<(), StoreError> {
     files::make_empty(ledger).map_err(file_error("making the ledger", ledger))
@@ -149,6 +160,14 @@ mod tests {
 42 27 0:42 / /mnt rw - ext4 /dev/vdc rw
 43 27 0:43 / /mnt rw - fuse.sshfs host: rw
 ";
+
+    #[test]
+    fn a_place_is_checked_without_making_anything() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = dir.path().join("state").join("ledger.db");
+        check_place(&ledger).unwrap();
+        assert!(!dir.path().join("state").exists());
+    }
 
     #[test]
     fn the_deepest_and_latest_mount_decides() {

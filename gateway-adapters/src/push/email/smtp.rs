@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::{Redactor, client::has_native_roots},
     push::Settings,
 };
@@ -122,31 +123,33 @@ impl Server {
         settings: &Settings,
         from: &Address,
     ) -> Result<Self, AdapterError> {
-        let refused = |reason| AdapterError::Address { channel: name.to_string(), reason };
-        let host = settings.text("host").ok_or_else(|| refused("`host` is not set"))?;
+        let refused = |field, reason| {
+            AdapterError::Address { channel: name.to_string(), reason }.of_field(field)
+        };
+        let host = settings.text("host").ok_or_else(|| refused("host", NOT_SET))?;
         if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) {
-            return Err(refused("`host` is no name and no address of a host"));
+            return Err(refused("host", "it is no name and no address of a host"));
         }
         let port = settings.text("port").map_or(Ok(PORT), str::parse);
         let security = match settings.text("security").unwrap_or("starttls") {
             "starttls" => Security::StartTls,
             "tls" => Security::Tls,
             "none" => Security::None,
-            _ => return Err(refused("`security` is none of starttls, tls, none")),
+            _ => return Err(refused("security", "it is none of starttls, tls, none")),
         };
         let password = settings.text("password");
         let is_here =
             host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
         if password.is_some() && security == Security::None && !is_here {
-            let reason = "it would go over the network unencrypted; set `security`";
-            return Err(AdapterError::Key { channel: name.to_string(), reason });
+            let reason = "with \"none\" the password would go over the network unencrypted";
+            return Err(refused("security", reason));
         }
         let user = settings.text("user").unwrap_or(from.as_ref()).to_owned();
         Ok(Self {
-            port: port.map_err(|_| refused("`port` is no port"))?,
+            port: port.map_err(|_| refused("port", "it is no port: those are 1 to 65535"))?,
             security,
             tls: tls(host, settings.text("ca_file"))
-                .map_err(|source| AdapterError::Tls { source })?,
+                .map_err(|source| unusable(name, settings, source))?,
             hello: ClientId::default(),
             credentials: password.map(|password| Credentials::new(user, password.to_owned())),
             host: host.to_owned(),
@@ -258,6 +261,18 @@ fn deadline() -> Instant {
 }
 
 type Broken = Box<dyn std::error::Error + Send + Sync>;
+
+/// Without certificates of our own it is TLS itself that fails.
+fn unusable(name: &ChannelName, settings: &Settings, source: Broken) -> AdapterError {
+    match settings.text("ca_file") {
+        None => AdapterError::Tls { source },
+        Some(_) => AdapterError::Setting {
+            channel: name.to_string(),
+            field: "ca_file".to_owned(),
+            reason: format!("cannot be used: {source}"),
+        },
+    }
+}
 
 fn tls(host: &str, file: Option<&str>) -> Result<TlsParameters, Broken> {
     let store = match has_native_roots() {

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     AdapterError,
+    error::NOT_SET,
     http::{HttpClient, base::route},
     push::{
         Settings,
@@ -69,10 +70,11 @@ impl Session {
             let caller = Caller::new(client, settings.origin(), [token]);
             return Ok(Self::Token(Arc::new(Way { authorization, caller })));
         }
-        let missing = |reason| AdapterError::Key { channel: name.to_string(), reason };
-        let user = settings.text("user").ok_or_else(|| missing("its `user` is not set"))?;
-        let password =
-            settings.text("password").ok_or_else(|| missing("its `password` is not set"))?;
+        let set = |field| {
+            let missing = || AdapterError::Key { channel: name.to_string(), reason: NOT_SET };
+            settings.text(field).ok_or_else(|| missing().of_field(field))
+        };
+        let (user, password) = (set("user")?, set("password")?);
         Ok(Self::Password(Box::new(Login {
             name: name.clone(),
             origin: settings.origin().to_owned(),

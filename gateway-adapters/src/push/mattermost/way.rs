@@ -50,11 +50,15 @@ impl Way {
             let hook = settings.secret(name, "webhook")?;
             let (base, id) = match hook.expose_secret().trim_end_matches('/').rsplit_once("/hooks/")
             {
-                Some((given, id)) => (base(channel, given)?, id.to_owned()),
+                Some((given, id)) => {
+                    let base = base(channel, given).map_err(|error| error.of_field("webhook"))?;
+                    (base, id.to_owned())
+                }
                 None => (settings.base(name)?, hook.expose_secret().to_owned()),
             };
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                return Err(key("it is no address of a webhook, which ends in /hooks/ and a key"));
+                return Err(key("it is no address of a webhook, which ends in /hooks/ and a key")
+                    .of_field("webhook"));
             }
             let uri = route(channel, &base, &format!("/hooks/{id}"))?;
             return Ok((Self::Hook(uri), vec![hook, id.into()]));
@@ -80,18 +84,15 @@ impl Way {
             Self::Hook(_) if !thread.is_empty() => {
                 fault(Fault::Thread, "a webhook cannot write to a thread")
             }
-            Self::Hook(_) if chat.trim().is_empty() => {
-                fault(Fault::Target, "the chat is no name of a channel")
+            Self::Hook(uri) => {
+                check_name(chat).map_err(|reason| unfit(Fault::Target, reason))?;
+                Ok(post_json(uri.clone(), &json!({"text": text, "channel": chat})))
             }
-            Self::Hook(uri) => Ok(post_json(uri.clone(), &json!({"text": text, "channel": chat}))),
-            Self::Api { .. } if !is_id(chat) => fault(
-                Fault::Target,
-                "the chat is no id of a channel: those have 26 letters and digits",
-            ),
             Self::Api { .. } if !thread.is_empty() && !is_id(thread) => {
                 fault(Fault::Thread, "the thread is no id of a post")
             }
             Self::Api { posts, authorization, .. } => {
+                check_id(chat).map_err(|reason| unfit(Fault::Target, reason))?;
                 let mut post =
                     json!({"channel_id": chat, "message": text, "pending_post_id": next.key});
                 if !thread.is_empty() {
@@ -130,6 +131,20 @@ impl Way {
             Self::Api { .. } => answer.status.is_success() && !id.is_empty(),
         }
     }
+}
+
+/// What the API takes as a chat.
+pub fn check_id(chat: &str) -> Result<(), &'static str> {
+    if is_id(chat) {
+        Ok(())
+    } else {
+        Err("the chat is no id of a channel: those have 26 letters and digits")
+    }
+}
+
+/// What a webhook takes as a chat.
+pub fn check_name(chat: &str) -> Result<(), &'static str> {
+    if chat.trim().is_empty() { Err("the chat is no name of a channel") } else { Ok(()) }
 }
 
 fn is_id(text: &str) -> bool {

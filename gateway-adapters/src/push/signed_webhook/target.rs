@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::Signer;
 use crate::{
     AdapterError,
+    error::NOT_SET,
     push::{Settings, hooks::is_label},
 };
 
@@ -33,15 +34,18 @@ impl Targets {
     ///
     /// An address or secret that cannot be used.
     pub(super) fn new(name: &ChannelName, settings: &Settings) -> Result<Self, AdapterError> {
-        let address = |reason| AdapterError::Address { channel: name.to_string(), reason };
-        let key = |reason| AdapterError::Key { channel: name.to_string(), reason };
+        let refused = |field, reason| {
+            AdapterError::Address { channel: name.to_string(), reason }.of_field(field)
+        };
+        let (address, key) =
+            (|reason| refused("targets", reason), |reason| refused("secret", reason));
         let shared = match settings.text("secret") {
             Some(_) => Some(settings.secret(name, "secret")?),
             None => None,
         };
         let shared = shared.as_ref().map(|secret| Signer::new(secret.expose_secret().split(',')));
         let shared = shared.transpose().map_err(key)?;
-        let unsigned = || key("`secret` is not set");
+        let unsigned = || key(NOT_SET);
         let mut named = BTreeMap::new();
         for item in items(settings) {
             let (label, rest) =
@@ -54,7 +58,7 @@ impl Targets {
             let (url, own) =
                 rest.split_once('#').map_or((rest, None), |(url, own)| (url, Some(own)));
             let signer = match own {
-                Some(own) => Signer::new(own.split('#')).map_err(key)?,
+                Some(own) => Signer::new(own.split('#')).map_err(address)?,
                 None => shared.clone().ok_or_else(unsigned)?,
             };
             let target = Target { uri: uri(url).map_err(address)?, signer };
@@ -67,7 +71,7 @@ impl Targets {
             false => None,
         };
         if named.is_empty() && anybody.is_none() {
-            return Err(address("no `targets` are set"));
+            return Err(address(NOT_SET));
         }
         Ok(Self { named, anybody })
     }

@@ -15,7 +15,7 @@ use crate::{
     AdapterError,
     http::HttpClient,
     push::{
-        AT_LEAST_ONCE, Platform, Settings,
+        AT_LEAST_ONCE, Platform, Settings, any_chat,
         call::{Answer, Caller, hook, post_json},
         max_length,
         pace::{Cap, Pace},
@@ -39,6 +39,7 @@ pub const PLATFORM: Platform = Platform {
     wanted_by: &["url"],
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
+    check_chat: any_chat,
     make,
 };
 

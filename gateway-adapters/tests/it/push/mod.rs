@@ -1,5 +1,6 @@
 //! What every push platform must do, by a table for each.
 
+mod chats;
 mod contract;
 mod dingtalk;
 mod discord;

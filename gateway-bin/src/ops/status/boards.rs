@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kanban_notify::{
-    event::Kind,
-    policy::{Policy, World},
-};
+use kanban_notify::{event::Kind, policy::Policy};
 use kanban_store::board::{Board, SubscriptionRow};
 
 use super::{
@@ -16,6 +13,7 @@ use super::{
 use crate::{
     hermes::Generation,
     ops::subs::{self, Copies, SubLine},
+    wiring::Outlook,
 };
 
 /// So many of a board's newest events are asked for their kinds.
@@ -36,7 +34,7 @@ pub(super) fn look(
     found: &[(String, PathBuf)],
     known: &Known,
     policy: &Policy,
-    world: &World,
+    outlook: &Outlook,
 ) -> Looked {
     let mut looked = Looked {
         boards: Vec::new(),
@@ -57,7 +55,7 @@ pub(super) fn look(
             subscriptions: None,
             newest_event: None,
         };
-        if let Err(error) = look_at(path, &mut health, &mut looked, known, policy, world) {
+        if let Err(error) = look_at(path, &mut health, &mut looked, known, policy, outlook) {
             health.state = format!("{error:#}");
         }
         looked.boards.push(health);
@@ -97,7 +95,7 @@ fn look_at(
     looked: &mut Looked,
     known: &Known,
     policy: &Policy,
-    world: &World,
+    outlook: &Outlook,
 ) -> anyhow::Result<()> {
     let mut board = Board::open(path)?;
     let newer = board.features().delivery_mode;
@@ -118,7 +116,8 @@ fn look_at(
     health.notes = notes(newest, position, &rows);
     let copies = Copies::of(&known.copies, board.path());
     if health.state == "ok" {
-        let rules = Rules { has_mode: board.features().delivery_mode, policy, world };
+        let rules =
+            Rules { has_mode: board.features().delivery_mode, policy, world: &outlook.world };
         let found = pending::pending(&mut board, &rows, &copies, position, &rules)?;
         // What was judged is not asked about any more.
         if !rows.is_empty()
@@ -130,7 +129,7 @@ fn look_at(
         looked.pending.push((health.slug.clone(), found));
     }
     looked.unknown_kinds.extend(unknown_kinds(&mut board, &health.slug)?);
-    looked.subs.extend(subs::lines(&health.slug, &board, rows, &copies, policy, world));
+    looked.subs.extend(subs::lines(&health.slug, &board, rows, &copies, policy, outlook));
     Ok(())
 }
 

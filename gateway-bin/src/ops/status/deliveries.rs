@@ -115,10 +115,19 @@ pub(super) fn reasons(status: &Status, policy: &Policy) -> Vec<String> {
     for pause in &status.pauses {
         reasons.push(format!("channel {} rests: {}", pause.channel, pause.reason));
     }
+    let is_refused = status.pauses.iter().any(|pause| pause.credential);
+    if let (true, several @ 2..) = (is_refused, status.instances.len()) {
+        reasons.push(format!(
+            "{several} processes deliver from this ledger: they need the same keys, or one ends the rests \
+             that another begins"
+        ));
+    }
+    let rests = |name: &str| status.pauses.iter().any(|pause| pause.channel == name);
     // A busy receiver is at work; any other failure may be for good.
     let mut failing: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
     let troubled = status.waiting.iter().filter(|group| {
-        !group.verdict.is_empty() && group.state == "retrying" && group.verdict != "busy"
+        let is_failing = !matches!(group.verdict.as_str(), "" | "busy");
+        is_failing && group.state == "retrying" && !rests(&group.channel)
     });
     for group in troubled {
         *failing.entry((&group.channel, &group.verdict, &group.reason)).or_default() +=
@@ -172,7 +181,7 @@ fn waiting(known: &Known, holds: &Holds<'_>) -> Vec<Waiting> {
     let mut places = HashMap::new();
     for leg in &known.waiting {
         let channel = ownership::channel(&leg.platform, leg.kind == "wake", &leg.profile);
-        let due_at = Moment::from_micros(leg.due_at);
+        let due_at = holds.due(leg, &channel);
         let DeadLeg { chat, thread, state, verdict, reason, .. } = leg;
         let place = (channel.as_str().to_owned(), chat, thread, state, verdict, reason);
         let index = *places.entry(place).or_insert(groups.len());
@@ -210,5 +219,6 @@ fn lane(lane: LaneInfo) -> Lane {
 }
 
 fn paused(pause: PauseRow) -> Paused {
-    Paused { channel: pause.channel, until: Moment::from_micros(pause.until), reason: pause.reason }
+    let PauseRow { channel, until, reason, credential, .. } = pause;
+    Paused { channel, until: Moment::from_micros(until), reason, credential: credential != 0 }
 }

@@ -14,7 +14,7 @@ use kanban_notify::{
 };
 use kanban_store::ledger::operator::DeadLeg;
 
-use super::{Status, deliveries::Known};
+use super::{Paused, Status, deliveries::Known};
 use crate::ops::time::Moment;
 
 /// What may hold a delivery back.
@@ -76,8 +76,7 @@ impl<'a> Holds<'a> {
         if !self.world.channels.contains_key(&channel) {
             return format!("there is no channel {channel}");
         }
-        let pause = self.status.pauses.iter().find(|pause| pause.channel == channel.as_str());
-        if let Some(pause) = pause.filter(|pause| pause.until.micros() > self.now) {
+        if let Some(pause) = self.rest(&channel) {
             return format!("its channel rests until {}: {}", pause.until, pause.reason);
         }
         let head = self.heads.get(&(leg.subscription, leg.kind.as_str()));
@@ -108,6 +107,17 @@ impl<'a> Holds<'a> {
         let turn =
             if is_wake { ", unless a turn runs in its session: that is waited for" } else { "" };
         format!("it is about to be sent{turn}")
+    }
+
+    /// When a delivery may be tried: not before its channel's rest is over.
+    pub(super) fn due(&self, leg: &DeadLeg, channel: &ChannelName) -> Moment {
+        let due = Moment::from_micros(leg.due_at);
+        self.rest(channel).map_or(due, |pause| due.max(pause.until))
+    }
+
+    fn rest(&self, channel: &ChannelName) -> Option<&Paused> {
+        let mut pauses = self.status.pauses.iter();
+        pauses.find(|one| one.channel == channel.as_str() && one.until.micros() > self.now)
     }
 
     fn troubled(&self, slug: &str) -> Option<&str> {

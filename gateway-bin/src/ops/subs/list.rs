@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use kanban_notify::{
     ids::EventId,
     ownership::{self, Ownership, Why},
-    policy::{Policy, World},
+    policy::Policy,
     subscription::{Mode, Row, SubKey},
     time::Timestamp,
 };
@@ -16,7 +16,10 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-use crate::ops::Context;
+use crate::{
+    ops::{Context, lacking},
+    wiring::Outlook,
+};
 
 /// How many rows are read at a time.
 const PAGE: usize = 1_000;
@@ -73,7 +76,7 @@ pub struct Listing {
 
 /// Every subscription of one board, or of all. Of all boards, those that cannot be read are named.
 pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
-    let world = world(ctx)?;
+    let outlook = outlook(ctx)?;
     let policy = ctx.config.policy(false);
     let copies = match ctx.ledger()? {
         Some(mut ledger) => ledger.subscription_list(&SubscriptionFilter::default())?,
@@ -84,7 +87,7 @@ pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
         let (found, mut board) = ctx.board(Some(slug))?;
         let rows = rows(&mut board)?;
         let copies = Copies::of(&copies, board.path());
-        listing.subs = lines(&found.slug, &board, rows, &copies, &policy, &world).collect();
+        listing.subs = lines(&found.slug, &board, rows, &copies, &policy, &outlook).collect();
         return Ok(listing);
     }
     for (slug, path) in ctx.boards()? {
@@ -95,7 +98,7 @@ pub fn list(ctx: &Context, board: Option<&str>) -> anyhow::Result<Listing> {
         match read {
             Ok((board, rows)) => {
                 let copies = Copies::of(&copies, board.path());
-                listing.subs.extend(lines(&slug, &board, rows, &copies, &policy, &world));
+                listing.subs.extend(lines(&slug, &board, rows, &copies, &policy, &outlook));
             }
             Err(error) => listing.failed.push((slug, format!("{error:#}"))),
         }
@@ -119,7 +122,7 @@ pub(in crate::ops) fn of_task(
     task: &str,
 ) -> anyhow::Result<OfTask> {
     let rows = board.subscriptions_of(task)?;
-    let (world, policy) = (world(ctx)?, ctx.config.policy(false));
+    let (outlook, policy) = (outlook(ctx)?, ctx.config.policy(false));
     let filter =
         SubscriptionFilter { task: Some(task.to_owned()), ..SubscriptionFilter::default() };
     let mut known = match ctx.ledger()? {
@@ -128,7 +131,7 @@ pub(in crate::ops) fn of_task(
     };
     let made: Vec<i64> = rows.iter().map(|row| row.created_at).collect();
     let copies = Copies::of(&known, board.path());
-    let there: Vec<_> = lines(slug, board, rows, &copies, &policy, &world).zip(made).collect();
+    let there: Vec<_> = lines(slug, board, rows, &copies, &policy, &outlook).zip(made).collect();
     known.retain(|copy| {
         Path::new(&copy.path) == board.path()
             && !there.iter().any(|(sub, _)| sub.id == Some(copy.id))
@@ -148,9 +151,10 @@ pub(in crate::ops) fn rows(board: &mut Board) -> anyhow::Result<Vec<Subscription
     }
 }
 
-/// The world as it is at this moment, for one look.
-pub(in crate::ops) fn world(ctx: &Context) -> anyhow::Result<World> {
-    crate::wiring::world_now(&ctx.config, &ctx.env).context("the channels cannot be made")
+/// What there is at this moment, for one look.
+pub(in crate::ops) fn outlook(ctx: &Context) -> anyhow::Result<Outlook> {
+    let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
+    crate::wiring::outlook(&ctx.config, &ctx.env, &hermes).context("the channels cannot be made")
 }
 
 /// The ledger's copies of the rows of one board, by key: there may be a hundred thousand.
@@ -204,12 +208,12 @@ pub(in crate::ops) fn lines<'a>(
     rows: Vec<SubscriptionRow>,
     copies: &'a Copies<'a>,
     policy: &'a Policy,
-    world: &'a World,
+    outlook: &'a Outlook,
 ) -> impl Iterator<Item = SubLine> + 'a {
     let has_mode = board.features().delivery_mode;
     rows.into_iter().map(move |row| {
         let copy = copies.get(&row);
-        line(slug, row, copy, has_mode, policy, world)
+        line(slug, row, copy, has_mode, policy, outlook)
     })
 }
 
@@ -219,8 +223,9 @@ pub(in crate::ops) fn reach(
     released: bool,
     has_mode: bool,
     policy: &Policy,
-    world: &World,
+    outlook: &Outlook,
 ) -> (Reach, String) {
+    let world = &outlook.world;
     if released {
         return (Reach::Elsewhere, Why::Released.text().to_owned());
     }
@@ -230,10 +235,13 @@ pub(in crate::ops) fn reach(
         Ownership::Adopt { profile, .. } => {
             let platform = row.key.platform_name();
             let api = row.key.is_api_server();
-            let why = if api { Why::NoServer } else { Why::NoChannel };
+            let why = || match api {
+                true => Why::NoServer.text().to_owned(),
+                false => lacking::why(outlook, &platform),
+            };
             match world.channels.contains_key(&ownership::channel(&platform, api, &profile)) {
                 true => (Reach::Served, "to be adopted".to_owned()),
-                false => (Reach::Nobody, format!("to be adopted, but {}", why.text())),
+                false => (Reach::Nobody, format!("to be adopted, but {}", why())),
             }
         }
         Ownership::ReadOnly(why) => {
@@ -241,7 +249,11 @@ pub(in crate::ops) fn reach(
                 Why::HermesServes | Why::Released => Reach::Elsewhere,
                 Why::NoChannel | Why::NoServer | Why::NothingToSend => Reach::Nobody,
             };
-            (reach, why.text().to_owned())
+            let words = match why {
+                Why::NoChannel => lacking::why(outlook, &row.key.platform),
+                why => why.text().to_owned(),
+            };
+            (reach, words)
         }
     }
 }
@@ -252,10 +264,10 @@ fn line(
     copy: Option<&SubscriptionInfo>,
     has_mode: bool,
     policy: &Policy,
-    world: &World,
+    outlook: &Outlook,
 ) -> SubLine {
     let released = copy.is_some_and(|copy| copy.life == "released");
-    let (reach, served) = reach(&row, released, has_mode, policy, world);
+    let (reach, served) = reach(&row, released, has_mode, policy, outlook);
     SubLine {
         board: slug.to_owned(),
         task: row.key.task,

@@ -1,0 +1,9 @@
+//! Whether `run` could start with the configuration as it is; nothing leaves this machine.
+
+use super::Context;
+
+/// Refuses what `run` would refuse; answers with what it would only warn of.
+pub fn check(ctx: &Context) -> anyhow::Result<Vec<String>> {
+    let found = crate::wiring::check(&ctx.config, &ctx.env)?;
+    Ok(found.into_iter().map(|one| one.problem.to_string()).collect())
+}

@@ -22,7 +22,13 @@ use super::{
     pin::{Next, Part, next, pin},
     split::{Format, Unit, split},
 };
-use crate::{AdapterError, http::HttpClient};
+use crate::{
+    AdapterError,
+    http::{
+        HttpClient,
+        retry_after::{clamp, seconds},
+    },
+};
 use way::Way;
 
 /// The entry in the list.
@@ -71,7 +77,7 @@ const CHANNEL: Cap = Cap::new(20, Duration::from_millis(100));
 /// | answer | verdict |
 /// |---|---|
 /// | 201 with an id; of a webhook: 200 `ok` | delivered |
-/// | 429 | busy; nothing goes to the channel meanwhile |
+/// | 429, with the seconds in `X-Ratelimit-Reset` | busy; nothing goes to the channel meanwhile |
 /// | 500 `…deduplicate_create_post.pending` | busy: the same message is just being written |
 /// | 401; an account that is gone; a webhook that is unknown, or switched off | permanent: credential |
 /// | an id with `root_id` | permanent: thread |
@@ -117,10 +123,13 @@ impl Mattermost {
         let fault = |fault| self.caller.fault(fault, answer, &words);
         match (answer.status.as_u16(), code) {
             (429, _) => {
-                if let Some(wait) = answer.retry_after {
+                // Its own header has the seconds that are left; the usual one is a proxy's.
+                let left = seconds(answer.header("x-ratelimit-reset")).map(clamp);
+                let retry_after = left.max(answer.retry_after);
+                if let Some(wait) = retry_after {
                     self.pace.hold(channel, wait, CHANNEL);
                 }
-                Verdict::Busy { retry_after: answer.retry_after, detail: detail() }
+                Verdict::Busy { retry_after, detail: detail() }
             }
             (_, "api.post.deduplicate_create_post.pending") => {
                 Verdict::Busy { retry_after: Some(PENDING), detail: detail() }

@@ -218,10 +218,15 @@ impl Channel for Ntfy {
         if let Err(busy) = self.pace.wait(topic, VISITOR).await {
             return busy;
         }
-        match self.caller.call(request).await {
+        let verdict = match self.caller.call(request).await {
             Ok(answer) => self.judge(&next, &answer),
             Err(verdict) => verdict,
+        };
+        // What is used up is used up for the visitor, whatever the topic.
+        if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
+            self.pace.hold_all(*wait);
         }
+        verdict
     }
 
     async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {

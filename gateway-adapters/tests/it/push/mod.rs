@@ -21,6 +21,8 @@ mod matrix;
 mod mattermost;
 #[cfg(feature = "ntfy")]
 mod ntfy;
+#[cfg(any(feature = "email", feature = "signed_webhook"))]
+mod own_way;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
 #[cfg(feature = "slack")]

@@ -1,0 +1,167 @@
+//! The table that ends a run: push platforms by cases of their contract, made of what the runner told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::results::{Outcome, Results};
+
+/// The modules that the contract's macros put its tests into.
+const CASES: &str = "contract_cases";
+const OWN_WAY: &str = "contract_own_way";
+
+/// One platform's outcome in one case, as it is shown.
+type Cells<'a> = BTreeMap<&'a str, &'static str>;
+
+/// What there is to show, and what is not as it must be.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Lines for people; empty where no case ran.
+    pub text: String,
+    /// Each cell that is missing or not green, in words.
+    pub gaps: Vec<String>,
+}
+
+/// The platforms that docs/PLATFORMS.md lists, which a test compares with the list in the code.
+pub fn listed(docs: &str) -> Vec<&str> {
+    let table = docs.lines().skip_while(|line| !line.starts_with("| platform | guarantee |"));
+    let rows = table.take_while(|line| line.starts_with('|'));
+    rows.filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect()
+}
+
+/// The table of what ran; `listed` are the platforms that must be in it.
+pub fn table(results: &Results, listed: &[&str]) -> Table {
+    let found: Vec<(String, &str, &'static str)> = results.iter().filter_map(cell).collect();
+    let names: BTreeSet<&str> =
+        listed.iter().copied().chain(found.iter().map(|(name, ..)| name.as_str())).collect();
+    let cases: BTreeSet<&str> = found.iter().map(|(_, case, _)| *case).collect();
+    let mut rows: BTreeMap<&str, Cells<'_>> =
+        names.into_iter().map(|name| (name, Cells::new())).collect();
+    for (name, case, shown) in &found {
+        rows.entry(name).or_default().insert(case, shown);
+    }
+    let mut gaps = Vec::new();
+    for (name, cells) in &rows {
+        for case in &cases {
+            let shown = cells.get(case).copied().unwrap_or(MISSING);
+            if ![GREEN, OWN].contains(&shown) {
+                gaps.push(format!("{name}: {}: {shown}", words(case)));
+            }
+        }
+    }
+    if cases.is_empty() {
+        gaps.push("no case of the contract of push platforms ran".to_owned());
+        return Table { text: String::new(), gaps };
+    }
+    Table { text: show(&rows, &cases), gaps }
+}
+
+const GREEN: &str = "ok";
+const OWN: &str = "own";
+const MISSING: &str = "-";
+
+/// The platform, the case and what to show, if the test is a case of the contract.
+fn cell((path, outcome): (&str, Outcome)) -> Option<(String, &str, &'static str)> {
+    let (place, case) = path.strip_prefix("push::")?.rsplit_once("::")?;
+    let (module, kind) = place.rsplit_once("::")?;
+    let shown = match (outcome, kind) {
+        (Outcome::Passed, CASES) => GREEN,
+        (Outcome::Passed, OWN_WAY) => OWN,
+        (Outcome::Failed, CASES | OWN_WAY) => "FAILED",
+        (Outcome::Ignored, CASES | OWN_WAY) => "ignored",
+        _ => return None,
+    };
+    Some((module.replace("::", "_"), case, shown))
+}
+
+fn words(case: &str) -> String {
+    case.replace('_', " ")
+}
+
+fn show(rows: &BTreeMap<&str, Cells<'_>>, cases: &BTreeSet<&str>) -> String {
+    let width = rows.keys().map(|name| name.len()).max().unwrap_or_default();
+    let mut text = "push platforms by contract case\n".to_owned();
+    let _ = write!(text, "{:width$}", "");
+    for number in 1..=cases.len() {
+        let _ = write!(text, " {number:>7}");
+    }
+    for (name, cells) in rows {
+        let _ = write!(text, "\n{name:width$}");
+        for case in cases {
+            let _ = write!(text, " {:>7}", cells.get(case).copied().unwrap_or(MISSING));
+        }
+    }
+    text.push('\n');
+    for (at, case) in cases.iter().enumerate() {
+        let _ = writeln!(text, "{:>4}: {}", at.saturating_add(1), words(case));
+    }
+    if rows.values().any(|cells| cells.values().any(|shown| *shown == OWN)) {
+        text.push_str(
+            " own: passed, by a test of the platform's own: it is another kind of thing\n",
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(lines: &[&str]) -> Results {
+        let mut results = Results::default();
+        lines.iter().for_each(|line| results.add(line));
+        results
+    }
+
+    #[test]
+    fn the_platforms_are_those_of_the_first_table_alone() {
+        let docs = "# x\n\n| platform | guarantee | keys |\n|---|---|---|\n| `a` | `b` | c |\n\
+                    | `d_e` | f |\n\ntext\n| `g` | h |\n";
+        assert_eq!(listed(docs), ["a", "d_e"]);
+    }
+
+    #[test]
+    fn each_cell_is_what_the_runner_told() {
+        let results = results(&[
+            "test push::a::contract_cases::x_y ... ok",
+            "test push::a::contract_cases::z ... ok",
+            "test push::b::webhook::contract_cases::z ... ok",
+            "test push::b::webhook::contract_own_way::x_y ... ok",
+            "test push::a::report_1_something_else ... FAILED",
+            "test discord::contract_cases::x_y ... ok",
+        ]);
+        let table = table(&results, &["a", "b_webhook"]);
+        assert!(table.gaps.is_empty(), "{table:?}");
+        let lines: Vec<&str> = table.text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "push platforms by contract case",
+                "                1       2",
+                "a              ok      ok",
+                "b_webhook     own      ok",
+                "   1: x y",
+                "   2: z",
+                " own: passed, by a test of the platform's own: it is another kind of thing",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_failed_or_left_out_is_a_gap() {
+        let results = results(&[
+            "test push::a::contract_cases::x ... ok",
+            "test push::a::contract_cases::y ... FAILED",
+            "test push::b::contract_cases::x ... ignored, later",
+        ]);
+        let table = table(&results, &["a", "b", "c"]);
+        let gaps = ["a: y: FAILED", "b: x: ignored", "b: y: -", "c: x: -", "c: y: -"];
+        assert_eq!(table.gaps, gaps);
+        assert!(table.text.contains("\nc       -       -\n"), "{}", table.text);
+    }
+
+    #[test]
+    fn a_run_without_any_case_is_a_gap_and_no_table() {
+        let table = table(&results(&["test a ... ok"]), &["a"]);
+        assert_eq!((table.text.as_str(), table.gaps.len()), ("", 1));
+    }
+}

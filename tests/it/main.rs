@@ -1,6 +1,7 @@
 //! Whole flows over the real gateway.
 #![cfg(test)]
 
+mod all_channels;
 mod behaviours;
 mod boards;
 mod counterparts;
@@ -9,6 +10,7 @@ mod endings;
 mod faults;
 mod gathering;
 mod interop;
+mod live;
 mod matrix;
 mod mattermost;
 mod neighbours;

@@ -22,13 +22,6 @@ pub struct Row {
     pub most: usize,
 }
 
-impl Row {
-    /// Whether it is no HTTP server.
-    pub fn is_mail(&self) -> bool {
-        matches!(self.server, Server::Mail)
-    }
-}
-
 /// What stands in its place.
 pub enum Server {
     Http(fn() -> Platform),

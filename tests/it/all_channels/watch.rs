@@ -19,7 +19,7 @@ pub struct Watch {
     state: Mutex<State>,
     /// The chat that is slow.
     slow: Place,
-    /// It has one answer for so many messages of others, and all answers once they all have theirs.
+    /// It has one answer for so many messages to others of its platform, and all once they have theirs.
     every: usize,
     others: usize,
     /// What it waits for.
@@ -77,7 +77,7 @@ impl Watch {
         }
         state.texts.entry(place.clone()).or_default().push(text.to_owned());
         state.count += 1;
-        if *place != self.slow {
+        if place.0 == self.slow.0 && *place != self.slow {
             state.others += 1;
             if state.others == self.others {
                 self.gate.add_permits(Semaphore::MAX_PERMITS / 2);

@@ -47,7 +47,7 @@ pub async fn a_server_that_is_busy_tells_no_time() {
 
 pub async fn replies_are_told_short() {
     let line = "550-FAKE-password forged \u{1b}[31m\r\n";
-    let flood: &'static str = format!("{}550 end", line.repeat(1_000)).leak();
+    let flood: &'static str = format!("{}550 end", line.repeat(100)).leak();
     for reply in [flood, "550 FAKE-password", "554 AGthbmJhbkBleGFtcGxlLm9yZwBGQUtFLXBhc3N3b3Jk"] {
         for step in ["CONNECT", "AUTH", "MAIL", "RCPT", "DATA", "CONTENT"] {
             let (server, channel) = bench().await;

@@ -17,6 +17,7 @@ mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod platform_reports;
 mod signed_webhook;
 mod slack;
 mod support;

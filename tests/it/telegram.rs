@@ -210,32 +210,3 @@ async fn d4_report_139_a_hanging_platform_delays_nobody_else() {
     world.settled(&row, event).await;
     drop(running);
 }
-
-/// Each row goes where it says, whatever other rows there are.
-#[tokio::test]
-async fn report_29_a_topic_of_a_group_is_reached_beside_a_private_chat_and_another_topic() {
-    let platform = platform().await;
-    let world = configured(&platform).await;
-    let task = world.cards.task("Build the report");
-    let places = [("1", ""), ("-1002", "7"), ("-1003", "9")];
-    let rows = places.map(|(chat, thread)| {
-        let mut row = world.cards.subscribe(&task, "telegram", chat);
-        world.cards.sql(&format!(
-            "UPDATE kanban_notify_subs SET thread_id = '{thread}' WHERE chat_id = '{chat}'"
-        ));
-        row.thread = thread.to_owned();
-        row
-    });
-    let running = world.start();
-    let event = world.cards.complete(&task, "done once");
-    for row in &rows {
-        world.settled(row, event).await;
-    }
-    running.stop().await.unwrap();
-    let seen = platform.seen();
-    let mut reached: Vec<_> =
-        seen.iter().map(|message| (message.chat.as_str(), message.thread.as_str())).collect();
-    reached.sort_by_key(|(chat, _)| chat.len());
-    reached.sort_by_key(|(_, thread)| *thread);
-    assert_eq!(reached, places);
-}

@@ -323,6 +323,21 @@ pub async fn an_answer_that_repeats_the_secret_or_floods_is_told_short_and_clean
     }
 }
 
+pub async fn report_133_a_redirect_is_not_followed(subject: &Subject) {
+    let elsewhere = PushServer::start((subject.server)()).await.unwrap();
+    for status in [301, 302, 303, 307, 308] {
+        let bench = bench(subject).await;
+        let answer = PushAnswer::new(status, "").with("location", elsewhere.url());
+        bench.server.play([PushAct::Answer(answer.clone()), PushAct::Answer(answer)]);
+        let parcel = parcel(subject, &*bench.channel, vec![Span::quoted("x")]);
+        for verdict in [bench.channel.send(&parcel).await, bench.channel.probe().await] {
+            assert_ne!(verdict.name(), "delivered", "{status}: {verdict:?}");
+        }
+        assert_eq!(bench.server.requests().len(), 2, "{status}");
+    }
+    assert!(elsewhere.requests().is_empty(), "no credential went elsewhere");
+}
+
 /// The contract, as tests in a module of their own: the table of a test run is made of their paths.
 ///
 /// Behind a semicolon: cases that the platform has in a way of its own, as tests of its own.
@@ -356,6 +371,7 @@ macro_rules! contract {
             hostile_titles_are_shown_as_they_are_and_call_nobody,
             lengths_are_counted_as_the_platform_counts_them,
             no_answer_is_unreachable_or_in_doubt,
+            report_133_a_redirect_is_not_followed,
             what_is_none_of_its_messages_is_not_sent,
             what_is_refused_as_markup_is_plain_the_next_time,
         }

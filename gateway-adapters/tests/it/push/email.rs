@@ -18,8 +18,8 @@ use kanban_notify::{
 use super::own_way::own_way;
 use session::{
     a_lost_answer_is_in_doubt, a_server_that_is_busy_tells_no_time,
-    each_letter_has_a_session_of_its_own, only_the_end_of_a_letter_is_in_doubt,
-    replies_are_told_short, there_is_no_markup,
+    another_address_in_a_reply_is_not_written_to, each_letter_has_a_session_of_its_own,
+    only_the_end_of_a_letter_is_in_doubt, replies_are_told_short, there_is_no_markup,
 };
 
 mod session;
@@ -100,6 +100,7 @@ own_way! {
     hostile_titles_are_shown_as_they_are_and_call_nobody: hostile_titles_are_never_a_header(),
     lengths_are_counted_as_the_platform_counts_them: lengths_are_bytes(),
     no_answer_is_unreachable_or_in_doubt: a_lost_answer_is_in_doubt(),
+    report_133_a_redirect_is_not_followed: another_address_in_a_reply_is_not_written_to(),
     what_is_none_of_its_messages_is_not_sent: what_is_no_address_is_not_sent(),
     what_is_refused_as_markup_is_plain_the_next_time: there_is_no_markup(),
 }

@@ -50,6 +50,7 @@ contract! {
     what_is_refused_as_markup_is_plain_the_next_time;
     a_probe_checks_the_credential_and_sends_nothing: a_probe_asks_no_receiver(),
     no_answer_is_unreachable_or_in_doubt: no_answer_is_said_of_one_target(),
+    report_133_a_redirect_is_not_followed: a_redirect_is_not_followed(),
 }
 
 fn answers() -> Answers {
@@ -255,13 +256,19 @@ async fn report_128_report_138_every_status_is_looked_at_and_a_refusal_is_final(
     }
 }
 
-#[tokio::test]
+/// A probe asks nobody; else as everywhere.
 async fn a_redirect_is_not_followed() {
-    let Bench { server, channel } = bench(&SUBJECT).await;
-    let to = format!("{}/other", server.url());
-    server.play([PushAct::Answer(PushAnswer::new(308, "").with("location", to))]);
-    assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), "retryable");
-    assert_eq!(server.requests().len(), 1);
+    let elsewhere = bench(&SUBJECT).await.server;
+    for status in [301, 302, 303, 307, 308] {
+        let Bench { server, channel } = bench(&SUBJECT).await;
+        for to in [elsewhere.url(), format!("{}/other", server.url())] {
+            let answer = PushAnswer::new(status, "").with("location", to);
+            server.play([PushAct::Answer(answer)]);
+            assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), "retryable");
+        }
+        assert_eq!(server.requests().len(), 2, "{status}");
+    }
+    assert!(elsewhere.requests().is_empty());
 }
 
 #[tokio::test]

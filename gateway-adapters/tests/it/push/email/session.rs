@@ -83,3 +83,11 @@ pub async fn there_is_no_markup() {
     let texts = server.seen().into_iter().map(|letter| letter.message.text);
     assert_eq!(texts.collect::<Vec<_>>(), ["*x* <b>", "*x* <b>"]);
 }
+
+pub async fn another_address_in_a_reply_is_not_written_to() {
+    let (server, channel) = bench().await;
+    server.play([MailAct::Say("RCPT", "551 5.1.6 not here; try <eve@example.org>")]);
+    let parcel = parcel(&*channel, "ann@example.org", vec![Span::quoted("x")]);
+    assert_eq!(channel.send(&parcel).await.name(), "target");
+    assert_eq!((server.sessions(), server.seen().len()), (1, 0));
+}

@@ -79,15 +79,17 @@ fn words(case: &str) -> String {
 
 fn show(rows: &BTreeMap<&str, Cells<'_>>, cases: &BTreeSet<&str>) -> String {
     let width = rows.keys().map(|name| name.len()).max().unwrap_or_default();
+    let all = rows.values().flat_map(BTreeMap::values).copied().chain([GREEN]);
+    let cell = all.map(str::len).max().unwrap_or_default();
     let mut text = "push platforms by contract case\n".to_owned();
     let _ = write!(text, "{:width$}", "");
     for number in 1..=cases.len() {
-        let _ = write!(text, " {number:>7}");
+        let _ = write!(text, " {number:>cell$}");
     }
     for (name, cells) in rows {
         let _ = write!(text, "\n{name:width$}");
         for case in cases {
-            let _ = write!(text, " {:>7}", cells.get(case).copied().unwrap_or(MISSING));
+            let _ = write!(text, " {:>cell$}", cells.get(case).copied().unwrap_or(MISSING));
         }
     }
     text.push('\n');
@@ -117,6 +119,9 @@ mod tests {
         let docs = "# x\n\n| platform | guarantee | keys |\n|---|---|---|\n| `a` | `b` | c |\n\
                     | `d_e` | f |\n\ntext\n| `g` | h |\n";
         assert_eq!(listed(docs), ["a", "d_e"]);
+        let docs = include_str!("../../../docs/PLATFORMS.md");
+        let there = listed(docs);
+        assert!(there.contains(&"telegram") && there.contains(&"email"), "{there:?}");
     }
 
     #[test]
@@ -136,9 +141,9 @@ mod tests {
             lines,
             [
                 "push platforms by contract case",
-                "                1       2",
-                "a              ok      ok",
-                "b_webhook     own      ok",
+                "            1   2",
+                "a          ok  ok",
+                "b_webhook own  ok",
                 "   1: x y",
                 "   2: z",
                 " own: passed, by a test of the platform's own: it is another kind of thing",

@@ -35,32 +35,37 @@ const COUNTERPARTS: [(&str, &str); 6] = [
 /// One line, or nothing where none took part.
 pub fn line(results: &Results, environments: &Environments<'_>) -> Result<Option<String>> {
     let mut told = Vec::new();
-    let mut tell = |venv: &Path, package: &str, part: &str| -> Result<()> {
-        let tests = results.passed(part);
+    let mut tell = |venv: &Path, package: &str, tests: usize| -> Result<()> {
         if tests > 0 {
             told.push(format!("{package} {} ({tests} tests)", version(venv, package)?));
         }
         Ok(())
     };
     if let Some(venv) = environments.hermes {
-        tell(venv, "hermes-agent", "::interop::")?;
+        let earlier = RELEASES.iter().map(|release| results.passed(&tests_with(release)));
+        let newest = results.passed("::interop::").saturating_sub(earlier.sum());
+        tell(venv, "hermes-agent", newest)?;
     }
     if let Some(releases) = environments.releases {
         for release in RELEASES {
-            let part = format!("::interop::{}", super::tests_of(release));
-            tell(&releases.join(release), "hermes-agent", &part)?;
+            tell(&releases.join(release), "hermes-agent", results.passed(&tests_with(release)))?;
         }
     }
     if let Some(venv) = environments.synapse {
-        tell(venv, "matrix-synapse", "::synapse::")?;
+        tell(venv, "matrix-synapse", results.passed("::synapse::"))?;
     }
     if let Some(venv) = environments.counterparts {
         for (package, part) in COUNTERPARTS {
-            tell(venv, package, part)?;
+            tell(venv, package, results.passed(part))?;
         }
     }
     let is_any = !told.is_empty();
     Ok(is_any.then(|| format!("real counterparts: {}", told.join(", "))))
+}
+
+/// What the tests with an earlier release of Hermes have in their path.
+fn tests_with(release: &str) -> String {
+    format!("::interop::{}", super::tests_of(release))
 }
 
 /// As the package itself says.

@@ -18,6 +18,7 @@ mod ntfy;
 mod ownership;
 mod pings;
 mod platform_reports;
+mod push_platforms;
 mod signed_webhook;
 mod slack;
 mod support;

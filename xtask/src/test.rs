@@ -74,6 +74,8 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     let theirs = ("A REAL MATRIX SERVER", vec![SYNAPSE.to_owned()]);
     provide(&mut command, synapse::VARIABLE, &synapse, theirs, &mut missing);
     missing.iter().for_each(|text| banner(text));
+    let folder = contract::folder(&workspace.target)?;
+    command.env(contract::VARIABLE, &folder);
     let (totals, results, passed) = stream(&mut command)?;
     missing.iter().for_each(|text| banner(text));
     if !passed && totals.failed == 0 {
@@ -88,7 +90,8 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     if let Some(line) = versions::line(&results, &environments)? {
         println!("{line}");
     }
-    let is_whole = show_contract(workspace, &results, options.filter.is_empty())?;
+    let owners = contract::owners(&folder)?;
+    let is_whole = show_contract(workspace, &results, &owners, options.filter.is_empty())?;
     // Without a filter of the caller's, what was filtered out are the tests left out above.
     println!("{}", totals.line(options.filter.is_empty()));
     Ok(passed && is_whole)
@@ -97,10 +100,15 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
 /// Shows the table of the push platforms' contract, and answers whether nothing is missing in it.
 ///
 /// With a filter only what ran is in it, and nothing can be missing.
-fn show_contract(workspace: &Workspace, results: &Results, is_all: bool) -> Result<bool> {
+fn show_contract(
+    workspace: &Workspace,
+    results: &Results,
+    owners: &contract::Owners,
+    is_all: bool,
+) -> Result<bool> {
     let docs = workspace.text("docs/PLATFORMS.md")?.unwrap_or_default();
     let listed = if is_all { contract::listed(&docs) } else { Vec::new() };
-    let contract::Table { text, gaps } = contract::table(results, &listed);
+    let contract::Table { text, gaps } = contract::table(results, owners, &listed);
     print!("{text}");
     if !is_all {
         return Ok(true);

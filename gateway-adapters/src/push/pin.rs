@@ -1,13 +1,13 @@
 //! The pinned body of a push message: all its parts, each with its markup and as plain text (laws D3, D5).
 
 use kanban_notify::{
-    message::Parcel,
+    message::{Destination, Message, Parcel, Span},
     verdict::{Detail, Fault, Receipt, Verdict},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::split::REPEAT;
+use super::split::{Format, REPEAT, split};
 
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +37,25 @@ pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
     serde_json::to_string(&Pinned { parts, data }).unwrap_or_default()
 }
 
+/// The bytes of a message whose parts are made one by one, from 0, of what [`split`] puts into each.
+pub fn pin_each(
+    message: &Message,
+    format: &Format,
+    part: impl Fn(usize, &[Span]) -> Part,
+) -> String {
+    let parts = split(&message.spans, format);
+    pin(parts.iter().enumerate().map(|(number, spans)| part(number, spans)).collect())
+}
+
 /// A part that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct Next<'a> {
+    /// The chat it goes to.
+    pub chat: &'a str,
+    /// The thread in it; empty for none.
+    pub thread: &'a str,
+    /// Its idempotency value.
+    pub key: String,
     /// The part: its markup is gone where the parcel wants plain text.
     pub part: Part,
     /// What stands before it: a mark, or nothing.
@@ -52,7 +68,18 @@ pub struct Next {
     more: bool,
 }
 
-impl Next {
+impl Next<'_> {
+    /// The text with what stands before it, without markup.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.before, self.part.text)
+    }
+
+    /// The same with markup, where that is a text too.
+    pub fn rich(&self) -> Option<String> {
+        let rich = self.part.rich.as_ref().and_then(Value::as_str);
+        rich.map(|rich| format!("{}{rich}", self.before))
+    }
+
     /// Which part it is, from 0.
     pub fn number(&self) -> u32 {
         self.number
@@ -69,14 +96,16 @@ impl Next {
     }
 }
 
-/// The part of a parcel that is to be sent.
+/// The part of a parcel that is to be sent, and where.
 ///
 /// # Errors
 ///
-/// A permanent verdict, where the pinned bytes are none of this platform.
-pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
-    let refused =
-        |reason| Verdict::Permanent { fault: Fault::Payload, detail: Detail::new(reason) };
+/// A permanent verdict, where the parcel goes to no chat, or its pinned bytes are none of this platform.
+pub fn next(parcel: &Parcel) -> Result<Next<'_>, Verdict> {
+    let Destination::Chat { chat, thread, .. } = &parcel.destination else {
+        return Err(unfit(Fault::Target, "a session is no chat"));
+    };
+    let refused = |reason| unfit(Fault::Payload, reason);
     let pinned: Pinned = serde_json::from_str(&parcel.body)
         .map_err(|_| refused("the pinned body is no message of this platform"))?;
     let number = usize::try_from(parcel.part).unwrap_or(usize::MAX);
@@ -87,13 +116,27 @@ pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
     if parcel.plain {
         part.rich = None;
     }
-    let before = if parcel.repeat { REPEAT } else { "" };
-    Ok(Next { part, before, data: pinned.data, parts, number: parcel.part, more })
+    Ok(Next {
+        chat,
+        thread,
+        key: parcel.part_key(),
+        part,
+        before: if parcel.repeat { REPEAT } else { "" },
+        data: pinned.data,
+        parts,
+        number: parcel.part,
+        more,
+    })
+}
+
+/// The verdict of what cannot be sent as it is.
+pub fn unfit(fault: Fault, reason: &str) -> Verdict {
+    Verdict::Permanent { fault, detail: Detail::new(reason) }
 }
 
 #[cfg(test)]
 mod tests {
-    use kanban_notify::{ids::ChannelName, message::Destination};
+    use kanban_notify::ids::ChannelName;
 
     use super::*;
 
@@ -107,8 +150,10 @@ mod tests {
     fn d5_each_part_comes_in_its_turn_and_the_last_one_ends_the_message() {
         let part = |text: &str| Part { text: text.into(), rich: Some("r".into()) };
         let body = pin(vec![part("a"), part("b")]);
-        let first = next(&parcel(body.clone(), 0)).unwrap();
-        assert_eq!((first.part.text.as_str(), first.before), ("a", ""));
+        let first = parcel(body.clone(), 0);
+        let first = next(&first).unwrap();
+        assert_eq!((first.chat, first.text().as_str(), first.before), ("c", "a", ""));
+        assert_eq!(first.rich().as_deref(), Some("r"));
         assert!(matches!(first.accepted(None), Verdict::Part { next: 1, .. }));
         let last = Parcel { plain: true, repeat: true, ..parcel(body.clone(), 1) };
         let last = next(&last).unwrap();

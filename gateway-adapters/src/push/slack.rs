@@ -9,26 +9,26 @@ use std::{
     time::Duration,
 };
 
-use ::http::{HeaderValue, Request, Uri, header};
+use ::http::{HeaderValue, Request, Uri};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
     history::SessionView,
     ids::ChannelName,
-    message::{Destination, Message, Parcel, Span},
+    message::{Destination, Message, Parcel},
     ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    verdict::{Fault, Receipt, Verdict},
 };
-use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    call::{Answer, Caller, of_credential, post_json, sensitive},
+    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+    call::{Answer, Caller, authorized, bearer, post_json, set},
     escape, max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
-    split::{Format, Unit, split},
+    pin::{Next, Part, next, pin_each, unfit},
+    split::{Format, Unit},
+    url,
 };
 use crate::{
     AdapterError,
@@ -52,13 +52,7 @@ pub const PLATFORM: Platform = Platform {
             default: "",
             about: "The bot's token; for several workspaces one each, with commas between them.",
         },
-        Field {
-            name: "url",
-            kind: FieldKind::Text,
-            variable: "",
-            default: DEFAULT_URL,
-            about: "Where the Web API is.",
-        },
+        url("", DEFAULT_URL, "Where the Web API is."),
         max_length(DEFAULT_LENGTH),
     ],
     wanted_by: &["token"],
@@ -72,7 +66,6 @@ const DEFAULT_URL: &str = "https://slack.com/api";
 /// the smaller count.
 const LIMIT: usize = 4_000;
 const DEFAULT_LENGTH: &str = "4000";
-const PARTS: usize = 10;
 /// Several hundred messages a minute in a workspace.
 const WORKSPACE: Cap = Cap::new(20, Duration::from_millis(200));
 /// One message a second in a channel; short bursts are tolerated.
@@ -94,7 +87,6 @@ const HOMES: usize = 1_024;
 /// are left: it had no effect, and the next one is asked.
 struct Slack {
     name: ChannelName,
-    origin: String,
     post: Uri,
     test: Uri,
     format: Format,
@@ -114,71 +106,51 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let name = PLATFORM.channel();
     let tokens = settings.secrets(&name, "token")?;
     let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
-    let workspace = |token: &str| {
+    let workspace = |token| {
         Ok(Workspace {
-            authorization: sensitive(&name, &format!("Bearer {token}"))?,
+            authorization: bearer(&name, token)?,
             pace: Pace::new(WORKSPACE),
             needed: Mutex::default(),
         })
     };
-    let workspaces = tokens.iter().map(|token| workspace(token.expose_secret()));
+    let workspaces = tokens.iter().map(workspace);
     Ok(Arc::new(Slack {
         post: route(name.as_str(), &base, "/chat.postMessage")?,
         test: route(name.as_str(), &base, "/auth.test")?,
         format: format(settings),
         workspaces: workspaces.collect::<Result<_, AdapterError>>()?,
         homes: Mutex::default(),
-        caller: Caller::new(client, tokens),
-        origin: settings.origin().to_owned(),
+        caller: Caller::new(client, settings.origin(), tokens),
         name,
     }))
 }
 
 fn format(settings: &Settings) -> Format {
-    Format {
-        unit: Unit::Utf16,
-        part: settings.count(MAX_LENGTH, LIMIT),
-        parts: PARTS,
-        ours: escape::slack,
-        quoted: escape::slack,
-    }
-}
-
-fn encode(message: &Message, format: &Format) -> String {
-    let parts = split(&message.spans, format);
-    let text = |spans: &Vec<Span>| spans.iter().map(|span| escape::slack(span.text())).collect();
-    pin(parts.iter().map(|spans| Part { text: text(spans), rich: None }).collect())
+    Format::new(Unit::Utf16, settings.max_length(LIMIT), escape::slack, escape::slack)
 }
 
 /// What both ways to post have in common.
-fn body(thread: &str, next: &Next) -> Result<Value, Verdict> {
+fn body(next: &Next<'_>) -> Result<Value, Verdict> {
     let mut body = json!({
-        "text": format!("{}{}", next.before, next.part.text),
+        "text": next.text(),
         // Stars and underscores of a title are no markup; names in it call nobody.
         "mrkdwn": false,
         "link_names": false,
         "unfurl_links": false,
         "unfurl_media": false,
     });
-    if !thread.is_empty() {
-        let is_time = thread.split_once('.').is_some_and(|(seconds, rest)| {
+    if !next.thread.is_empty() {
+        let is_time = next.thread.split_once('.').is_some_and(|(seconds, rest)| {
             [seconds, rest]
                 .iter()
                 .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
         });
         if !is_time {
-            let detail = Detail::new("the thread is no timestamp of a message");
-            return Err(Verdict::Permanent { fault: Fault::Thread, detail });
+            return Err(unfit(Fault::Thread, "the thread is no timestamp of a message"));
         }
-        set(&mut body, "thread_ts", thread);
+        set(&mut body, "thread_ts", next.thread);
     }
     Ok(body)
-}
-
-fn set(body: &mut Value, key: &str, value: &str) {
-    if let Some(fields) = body.as_object_mut() {
-        fields.insert(key.to_owned(), value.into());
-    }
 }
 
 impl Slack {
@@ -199,12 +171,10 @@ impl Slack {
     }
 
     fn request(&self, workspace: &Workspace, uri: &Uri, body: &Value) -> Request<Bytes> {
-        let mut request = post_json(uri.clone(), body);
-        request.headers_mut().insert(header::AUTHORIZATION, workspace.authorization.clone());
-        request
+        authorized(post_json(uri.clone(), body), &workspace.authorization)
     }
 
-    fn judge(&self, chat: &str, number: usize, next: &Next, answer: &Answer) -> Verdict {
+    fn judge(&self, number: usize, next: &Next<'_>, answer: &Answer) -> Verdict {
         let is_ok = answer.json.pointer("/ok").and_then(Value::as_bool);
         if answer.status.is_success() && is_ok == Some(true) {
             let time = answer.text_at("/ts");
@@ -215,7 +185,7 @@ impl Slack {
         let workspace = self.workspaces.get(number);
         if answer.status.as_u16() == 429 || LATER.contains(&error) {
             if let (Some(workspace), Some(wait)) = (workspace, answer.retry_after) {
-                workspace.pace.hold(chat, wait, CHAT);
+                workspace.pace.hold(next.chat, wait, CHAT);
             }
             return Verdict::Busy { retry_after: answer.retry_after, detail: detail() };
         }
@@ -236,7 +206,7 @@ impl Slack {
             None if answer.status.is_success() && is_ok == Some(false) => {
                 Verdict::Retryable { retry_after: answer.retry_after, detail: detail() }
             }
-            None => of_credential(&self.origin, self.caller.refused(answer, error)),
+            None => self.caller.refused(answer, error),
         }
     }
 
@@ -250,7 +220,7 @@ impl Slack {
             let one = number.saturating_add(1);
             words.push_str(&format!(" (token {one} of {})", self.workspaces.len()));
         }
-        of_credential(&self.origin, self.caller.fault(Fault::Credential, answer, &words))
+        self.caller.fault(Fault::Credential, answer, &words)
     }
 
     /// Tests one token. The test asks for no scope, so what a message lacked is looked for in its answer.
@@ -260,7 +230,7 @@ impl Slack {
         if answer.json.pointer("/ok") != Some(&Value::Bool(true)) {
             return Err(match fault_of(error) {
                 Some(Fault::Credential) => self.refused(number, &answer, error, ""),
-                _ => of_credential(&self.origin, self.caller.refused(&answer, error)),
+                _ => self.caller.refused(&answer, error),
             });
         }
         let needed = workspace.needed.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -276,31 +246,30 @@ impl Slack {
 #[async_trait]
 impl Channel for Slack {
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        encode(message, &self.format)
+        pin_each(message, &self.format, |_, spans| Part {
+            text: self.format.written(spans),
+            rich: None,
+        })
     }
 
-    #[tracing::instrument(level = "debug", name = "slack.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
-        let Destination::Chat { chat, thread, .. } = &parcel.destination else {
-            let detail = Detail::new("a session is no channel");
-            return Verdict::Permanent { fault: Fault::Target, detail };
-        };
-        let prepared = next(parcel).and_then(|next| Ok((body(thread, &next)?, next)));
+        let prepared = next(parcel).and_then(|next| Ok((body(&next)?, next)));
         let (mut body, next) = match prepared {
             Ok(prepared) => prepared,
             Err(verdict) => return verdict,
         };
-        set(&mut body, "channel", chat);
+        set(&mut body, "channel", next.chat);
         set(&mut body, "parse", "none");
         let mut refused = None;
-        for number in self.order(chat) {
+        for number in self.order(next.chat) {
             let Some(workspace) = self.workspaces.get(number) else { continue };
-            if let Err(busy) = workspace.pace.wait(chat, CHAT).await {
+            if let Err(busy) = workspace.pace.wait(next.chat, CHAT).await {
                 return busy;
             }
             let request = self.request(workspace, &self.post, &body);
             let verdict = match self.caller.call(request).await {
-                Ok(answer) => self.judge(chat, number, &next, &answer),
+                Ok(answer) => self.judge(number, &next, &answer),
                 Err(verdict) => return verdict,
             };
             match &verdict {
@@ -308,14 +277,13 @@ impl Channel for Slack {
                     refused = worse(refused, verdict);
                 }
                 Verdict::Delivered(_) | Verdict::Part { .. } => {
-                    self.found(chat, number);
+                    self.found(next.chat, number);
                     return verdict;
                 }
                 _ => return verdict,
             }
         }
-        let detail = || Detail::new("there is no workspace");
-        refused.unwrap_or_else(|| Verdict::Permanent { fault: Fault::Target, detail: detail() })
+        refused.unwrap_or_else(|| unfit(Fault::Target, "there is no workspace"))
     }
 
     async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {

@@ -181,8 +181,8 @@ fn no_route() -> Reply {
     reply::with(reply, header::CONTENT_TYPE, "text/plain; charset=utf-8")
 }
 
-/// A path segment, or a piece of a form, without its escapes.
-pub(super) fn decoded(segment: &str) -> String {
+/// A path segment without its escapes.
+fn decoded(segment: &str) -> String {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

@@ -16,7 +16,7 @@ mod faults;
 #[cfg(all(feature = "api_server", feature = "test-support"))]
 mod look;
 #[cfg(test)]
-#[cfg(all(feature = "push", feature = "test-support"))]
+#[cfg(all(feature = "platforms", feature = "test-support"))]
 mod push;
 #[cfg(test)]
 #[cfg(feature = "test-support")]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use gateway_adapters::receiver::push::{
-    Platform, discord, discord_webhook, matrix, mattermost, ntfy, signed_webhook, slack,
-    slack_webhook, telegram,
+    Platform, discord, discord_webhook, gotify, homeassistant, matrix, mattermost, ntfy, pushover,
+    signed_webhook, slack, slack_webhook, telegram,
 };
 
 /// One platform. `{url}` and `{port}` in a setting are where its stand-in is.
@@ -82,6 +82,33 @@ pub const ROWS: &[Row] = &[
         most: 250,
     },
     Row {
+        name: "gotify",
+        server: Server::Http(|| gotify("AFAKEtoken")),
+        settings: &[("token", "AFAKEtoken"), ("url", "{url}")],
+        chats: &["app"],
+        burst: 30,
+        period: Duration::from_millis(100),
+        most: 120,
+    },
+    Row {
+        name: "homeassistant",
+        server: Server::Http(|| homeassistant("eyJ.FAKE.x", "mobile_app_ann")),
+        settings: &[("token", "eyJ.FAKE.x"), ("url", "{url}")],
+        chats: &["panel"],
+        burst: 20,
+        period: Duration::from_millis(100),
+        most: 120,
+    },
+    Row {
+        name: "homeassistant_notify",
+        server: Server::Http(|| homeassistant("eyJ.FAKE.x", "mobile_app_ann")),
+        settings: &[("token", "eyJ.FAKE.x"), ("url", "{url}")],
+        chats: &["mobile_app_ann"],
+        burst: 20,
+        period: Duration::from_millis(100),
+        most: 120,
+    },
+    Row {
         name: "matrix",
         server: Server::Http(|| matrix("syt_FAKE", "FAKEpassword")),
         settings: &[("token", "syt_FAKE"), ("url", "{url}")],
@@ -112,6 +139,15 @@ pub const ROWS: &[Row] = &[
         burst: 60,
         period: Duration::from_secs(5),
         most: 55,
+    },
+    Row {
+        name: "pushover",
+        server: Server::Http(|| pushover("aFAKEtoken", "uQiRzpo4DXghDmr9QzzfQu27cmVRsG")),
+        settings: &[("token", "aFAKEtoken"), ("url", "{url}")],
+        chats: &["uQiRzpo4DXghDmr9QzzfQu27cmVRsG"],
+        burst: 2,
+        period: Duration::from_millis(500),
+        most: 20,
     },
     Row {
         name: "signed_webhook",

@@ -53,7 +53,7 @@ pub(super) fn of(
     from: &Address,
     to: &Address,
     id: &str,
-    next: &Next,
+    next: &Next<'_>,
 ) -> Result<Vec<u8>, lettre::error::Error> {
     let text_of = |key: &str| next.data.get(key).and_then(serde_json::Value::as_str);
     let subject = text_of("subject").unwrap_or("[kanban]");
@@ -77,7 +77,7 @@ pub(super) fn of(
         let thread = message_id(from, thread);
         letter = letter.in_reply_to(thread.clone()).references(thread);
     }
-    let text = format!("{}{}", next.before, next.part.text);
+    let text = next.text();
     let clean =
         text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c });
     Ok(letter.body(clean.collect::<String>())?.formatted())

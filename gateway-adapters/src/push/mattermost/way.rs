@@ -1,20 +1,21 @@
 //! The two ways into Mattermost: its API, and an incoming webhook.
 
-use ::http::{HeaderValue, Request, Uri, header};
+use ::http::{HeaderValue, Request, Uri};
 use bytes::Bytes;
 use kanban_notify::{
     ids::ChannelName,
-    verdict::{Detail, Fault, Verdict},
+    verdict::{Fault, Verdict},
 };
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     AdapterError,
     http::base::{base, route},
     push::{
         Settings,
-        call::{Answer, get, post_json},
+        call::{Answer, authorized, bearer, get, post_json, set},
+        pin::{Next, unfit},
     },
 };
 
@@ -45,17 +46,12 @@ impl Way {
     ) -> Result<(Self, Vec<SecretString>), AdapterError> {
         let channel = name.as_str();
         let key = |reason| AdapterError::Key { channel: channel.to_owned(), reason };
-        let address = || {
-            let reason = "it is not set";
-            let missing = || AdapterError::Address { channel: channel.to_owned(), reason };
-            base(channel, settings.text("url").ok_or_else(missing)?)
-        };
         if settings.text("webhook").is_some() {
             let hook = settings.secret(name, "webhook")?;
             let (base, id) = match hook.expose_secret().trim_end_matches('/').rsplit_once("/hooks/")
             {
                 Some((given, id)) => (base(channel, given)?, id.to_owned()),
-                None => (address()?, hook.expose_secret().to_owned()),
+                None => (settings.base(name)?, hook.expose_secret().to_owned()),
             };
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 return Err(key("it is no address of a webhook, which ends in /hooks/ and a key"));
@@ -63,11 +59,9 @@ impl Way {
             let uri = route(channel, &base, &format!("/hooks/{id}"))?;
             return Ok((Self::Hook(uri), vec![hook, id.into()]));
         }
-        let base = address()?;
+        let base = settings.base(name)?;
         let token = settings.secret(name, "token")?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
-            .map_err(|_| key("it cannot be sent in a header"))?;
-        authorization.set_sensitive(true);
+        let authorization = bearer(name, &token)?;
         let (posts, me) =
             (route(channel, &base, "/api/v4/posts")?, route(channel, &base, "/api/v4/users/me")?);
         Ok((Self::Api { posts, me, authorization }, vec![token]))
@@ -78,14 +72,10 @@ impl Way {
     /// # Errors
     ///
     /// Permanent, where the chat or the thread is none.
-    pub fn message(
-        &self,
-        chat: &str,
-        thread: &str,
-        key: &str,
-        text: &str,
-    ) -> Result<Request<Bytes>, Verdict> {
-        let fault = |fault, reason| Err(Verdict::Permanent { fault, detail: Detail::new(reason) });
+    pub fn message(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
+        let (chat, thread) = (next.chat, next.thread);
+        let fault = |fault, reason| Err(unfit(fault, reason));
+        let text = next.rich().unwrap_or_else(|| next.text());
         match self {
             Self::Hook(_) if !thread.is_empty() => {
                 fault(Fault::Thread, "a webhook cannot write to a thread")
@@ -102,9 +92,10 @@ impl Way {
                 fault(Fault::Thread, "the thread is no id of a post")
             }
             Self::Api { posts, authorization, .. } => {
-                let mut post = json!({"channel_id": chat, "message": text, "pending_post_id": key});
-                if let Some(fields) = post.as_object_mut().filter(|_| !thread.is_empty()) {
-                    fields.insert("root_id".to_owned(), Value::from(thread));
+                let mut post =
+                    json!({"channel_id": chat, "message": text, "pending_post_id": next.key});
+                if !thread.is_empty() {
+                    set(&mut post, "root_id", thread);
                 }
                 Ok(authorized(post_json(posts.clone(), &post), authorization))
             }
@@ -143,9 +134,4 @@ impl Way {
 
 fn is_id(text: &str) -> bool {
     text.len() == 26 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-fn authorized(mut request: Request<Bytes>, value: &HeaderValue) -> Request<Bytes> {
-    request.headers_mut().insert(header::AUTHORIZATION, value.clone());
-    request
 }

@@ -3,7 +3,7 @@
 use ::http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage};
+use super::{Heard, Platform, PushAnswer, PushMessage, unescaped};
 
 /// A channel and its threads.
 pub type Room = (&'static str, &'static [&'static str]);
@@ -157,20 +157,6 @@ fn message(heard: &Heard, known: &[&str]) -> Result<PushMessage, (u32, &'static 
     if !calls_nobody || has_parts || !flags || enforced == nonce.is_empty() {
         return Err(malformed);
     }
-    let text = shown(content).ok_or(malformed)?;
+    let text = unescaped(content, "*_~`|<>#").ok_or(malformed)?;
     Ok(PushMessage { text, key: nonce.to_owned(), ..PushMessage::default() })
-}
-
-/// The text as people see it; `None` where a sign is left that is markup.
-fn shown(content: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut signs = content.chars();
-    while let Some(sign) = signs.next() {
-        match sign {
-            '\\' => text.push(signs.next().filter(char::is_ascii_punctuation)?),
-            '*' | '_' | '~' | '`' | '|' | '<' | '>' | '#' => return None,
-            other => text.push(other),
-        }
-    }
-    Some(text)
 }

@@ -3,8 +3,7 @@
 use ::http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage};
-use crate::receiver::routes::decoded;
+use super::{Heard, Platform, PushAnswer, PushMessage, form};
 
 /// A Bot API for the bot with this token.
 ///
@@ -24,12 +23,31 @@ pub fn telegram(token: &str) -> Platform {
                     json!({"id": message.chat.parse().unwrap_or(-1_000_i64), "type": "channel"});
                 let sent = json!({"ok": true, "result": {"message_id": 7, "date": 1_800_000_000,
                     "chat": chat, "text": message.text}});
-                (PushAnswer::new(200, sent.to_string()), Some(message))
+                (PushAnswer::new(200, ascii(&sent.to_string())), Some(message))
             }
             Err(reason) => (refused(400, &format!("Bad Request: {reason}")), None),
         },
         Some(_) => (refused(404, "Not Found: method not found"), None),
     })
+}
+
+/// JSON as the Bot API writes it: no letter outside of ASCII.
+fn ascii(json: &str) -> String {
+    let mut text = String::new();
+    for c in json.chars() {
+        match c {
+            c if c.is_ascii() => text.push(c),
+            c => {
+                let units = c
+                    .encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}"))
+                    .collect::<String>();
+                text.push_str(&units);
+            }
+        }
+    }
+    text
 }
 
 fn refused(code: u16, description: &str) -> PushAnswer {
@@ -48,8 +66,7 @@ fn message(heard: &Heard) -> Result<PushMessage, &'static str> {
         "application/json" => {
             serde_json::from_slice(&heard.body).map_err(|_| "can't parse JSON")?
         }
-        "application/x-www-form-urlencoded" => form(&heard.body),
-        _ => return Err("this is neither JSON nor a form"),
+        _ => form_fields(heard).ok_or("this is neither JSON nor a form")?,
     };
     if body.keys().any(|key| !FIELDS.contains(&key.as_str())) {
         return Err("there is a field that nobody knows");
@@ -82,14 +99,13 @@ fn message(heard: &Heard) -> Result<PushMessage, &'static str> {
 }
 
 /// The fields of a form: what is no text is written as JSON in it.
-fn form(body: &[u8]) -> Map<String, Value> {
-    let body = String::from_utf8_lossy(body).replace('+', " ");
-    let fields = body.split('&').filter_map(|pair| pair.split_once('='));
+fn form_fields(heard: &Heard) -> Option<Map<String, Value>> {
     let value = |name: &str, text: String| match name {
         "text" => Value::String(text),
         _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
     };
-    fields.map(|(name, text)| (decoded(name), value(name, decoded(text)))).collect()
+    let fields = form(heard)?.into_iter();
+    Some(fields.map(|(name, text)| (name.clone(), value(&name, text))).collect())
 }
 
 /// The text of an entity, if it is one.

@@ -344,7 +344,7 @@ pub async fn report_133_a_redirect_is_not_followed(subject: &Subject) {
 macro_rules! contract {
     ($subject:expr, $($case:ident),+; $($own:ident: $run:expr),+ $(,)?) => {
         crate::push::contract::contract!($subject, $($case),+);
-        crate::push::own_way::own_way!($($own: $run),+);
+        crate::push::own_way::own_way!($subject.name, $($own: $run),+);
     };
     ($subject:expr, $($case:ident),+ $(,)?) => {
         mod contract_cases {
@@ -353,6 +353,7 @@ macro_rules! contract {
             $(
                 #[tokio::test]
                 async fn $case() {
+                    crate::push::own_way::tell(module_path!(), $subject.name);
                     crate::push::contract::$case(&$subject).await;
                 }
             )+

@@ -90,6 +90,7 @@ async fn all(spans: Vec<Span>) -> Vec<Letter> {
 
 // The contract over SMTP, whose replies, lengths and connections are others than those of HTTP.
 own_way! {
+    "email",
     a_limit_that_is_told_is_kept_by_header_and_by_body: a_server_that_is_busy_tells_no_time(),
     a_part_that_may_be_a_repeat_says_so_and_fits: a_part_that_may_be_a_repeat_says_so(),
     a_probe_checks_the_credential_and_sends_nothing: a_probe_checks_password_and_sender(),

@@ -21,7 +21,7 @@ pub fn alone(workspace: &Workspace) -> Vec<FeatureSet<'_>> {
     ALONE.into_iter().chain(platforms).collect()
 }
 
-const ALONE: [FeatureSet<'static>; 11] = [
+const ALONE: [FeatureSet<'static>; 12] = [
     set("kanban-notify", "", true),
     set("kanban-notify", "mock", false),
     set("kanban-store", "board", true),
@@ -32,6 +32,7 @@ const ALONE: [FeatureSet<'static>; 11] = [
     set("gateway-adapters", "api_server", true),
     set("gateway-adapters", "console", false),
     set("gateway-adapters", "push", false),
+    set("gateway-adapters", "template", false),
     set("gateway-adapters", "test-support", false),
 ];
 

@@ -350,7 +350,7 @@ mod tests {
         let facts = facts::facts(&event, None);
         for room in [160, 40] {
             let format = format(Unit::Chars, room, 10);
-            let parts = split(&ping::spans(&facts, "default", true), &format);
+            let parts = split(&ping::marked(ping::body(&facts, "default"), true, false), &format);
             assert!(parts.len() > 1);
             assert!(flat(&parts[0]).starts_with(REPEAT), "{parts:?}");
         }

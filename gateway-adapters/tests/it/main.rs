@@ -16,6 +16,9 @@ mod faults;
 #[cfg(all(feature = "api_server", feature = "test-support"))]
 mod look;
 #[cfg(test)]
+#[cfg(feature = "test-support")]
+mod proxy;
+#[cfg(test)]
 #[cfg(all(feature = "platforms", feature = "test-support"))]
 mod push;
 #[cfg(test)]
@@ -24,3 +27,6 @@ mod receiver;
 #[cfg(test)]
 #[cfg(feature = "test-support")]
 mod support;
+#[cfg(test)]
+#[cfg(feature = "template")]
+mod template;

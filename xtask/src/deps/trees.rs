@@ -21,7 +21,7 @@ pub fn rules(workspace: &Workspace) -> Vec<Rule<'_>> {
     RULES.into_iter().chain(platforms).collect()
 }
 
-const RULES: [Rule<'static>; 13] = [
+const RULES: [Rule<'static>; 14] = [
     rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
     rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
     rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
@@ -32,6 +32,12 @@ const RULES: [Rule<'static>; 13] = [
     rule("gateway-adapters", "api_server", &["hyper", "kanban-notify"], ADAPTER),
     rule("gateway-adapters", "console", &["kanban-notify"], ADAPTER),
     rule("gateway-adapters", "push", &["hyper", "kanban-notify"], ADAPTER),
+    rule(
+        "gateway-adapters",
+        "template",
+        &["minijinja", "kanban-notify"],
+        &[MEMBERS, SQL, NET, MOCKS],
+    ),
     rule("gateway-adapters", "test-support", &["hyper", "tokio"], ADAPTER),
     rule("gateway-bin", "", &["kanban-store", "gateway-adapters", "kanban-notify"], &[MOCKS]),
     rule("xtask", "", &["anyhow"], &[NET, MOCKS, &["gateway-adapters", "gateway-bin", "tests"]]),

@@ -1,6 +1,7 @@
 //! Whole flows over the real gateway.
 #![cfg(test)]
 
+mod all_channels;
 mod behaviours;
 mod boards;
 mod counterparts;
@@ -10,12 +11,14 @@ mod faults;
 mod gathering;
 mod group_webhooks;
 mod interop;
+mod live;
 mod matrix;
 mod mattermost;
 mod neighbours;
 mod ntfy;
 mod ownership;
 mod pings;
+mod platform_reports;
 mod proxies;
 mod push_platforms;
 mod signed_webhook;

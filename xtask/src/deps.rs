@@ -64,7 +64,7 @@ fn build(workspace: &Workspace) -> Result<()> {
     }
     for set in sets.iter().filter(|set| set.example) {
         let line = format!("test --quiet --doc {}", set.arguments());
-        let (totals, passed) = test::stream(&mut cmd::cargo(workspace, &line))?;
+        let (totals, _, passed) = test::stream(&mut cmd::cargo(workspace, &line))?;
         if !passed || totals.passed == 0 {
             let FeatureSet { package, features, .. } = set;
             bail!("the README of {package} has no example that works with [{features}] alone");

@@ -1,11 +1,14 @@
 //! `cargo xtask test`: every test there is, and one line that sums them up.
 
+mod contract;
 mod counterparts;
 mod faults;
 pub mod hermes;
+mod results;
 mod summary;
 mod synapse;
 mod venv;
+mod versions;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -16,6 +19,7 @@ use clap::Args;
 
 use crate::cmd;
 use crate::workspace::Workspace;
+pub use results::Results;
 pub use summary::Totals;
 
 /// Which tests to run.
@@ -70,14 +74,49 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     let theirs = ("A REAL MATRIX SERVER", vec![SYNAPSE.to_owned()]);
     provide(&mut command, synapse::VARIABLE, &synapse, theirs, &mut missing);
     missing.iter().for_each(|text| banner(text));
-    let (totals, passed) = stream(&mut command)?;
+    let folder = contract::folder(&workspace.target)?;
+    command.env(contract::VARIABLE, &folder);
+    let (totals, results, passed) = stream(&mut command)?;
     missing.iter().for_each(|text| banner(text));
     if !passed && totals.failed == 0 {
         eprintln!("error: the tests did not build, or a test program died; see above");
     }
+    let environments = versions::Environments {
+        hermes: venv.as_ref().ok(),
+        releases: releases.as_ref().and_then(|releases| releases.as_ref().ok()),
+        counterparts: counterparts.as_ref().ok(),
+        synapse: synapse.as_ref().ok(),
+    };
+    if let Some(line) = versions::line(&results, &environments)? {
+        println!("{line}");
+    }
+    let owners = contract::owners(&folder)?;
+    let is_whole = show_contract(workspace, &results, &owners, options.filter.is_empty())?;
     // Without a filter of the caller's, what was filtered out are the tests left out above.
     println!("{}", totals.line(options.filter.is_empty()));
-    Ok(passed)
+    Ok(passed && is_whole)
+}
+
+/// Shows the table of the push platforms' contract, and answers whether nothing is missing in it.
+///
+/// With a filter only what ran is in it, and nothing can be missing.
+fn show_contract(
+    workspace: &Workspace,
+    results: &Results,
+    owners: &contract::Owners,
+    is_all: bool,
+) -> Result<bool> {
+    let docs = workspace.text("docs/PLATFORMS.md")?.unwrap_or_default();
+    let listed = if is_all { contract::listed(&docs) } else { Vec::new() };
+    let contract::Table { text, gaps } = contract::table(results, owners, &listed);
+    print!("{text}");
+    if !is_all {
+        return Ok(true);
+    }
+    for gap in &gaps {
+        eprintln!("error: the contract of push platforms: {gap}");
+    }
+    Ok(gaps.is_empty())
 }
 
 /// In CI what is missing is a failure; elsewhere its tests are left out.
@@ -115,12 +154,12 @@ fn tests_of(version: &str) -> String {
     format!("generations::v{}", version.replace('.', "_"))
 }
 
-/// Passes the output on as it comes, and adds up the result lines in it.
-pub fn stream(command: &mut Command) -> Result<(Totals, bool)> {
+/// Passes the output on as it comes, and gathers what it tells of the tests.
+pub fn stream(command: &mut Command) -> Result<(Totals, Results, bool)> {
     let shown = cmd::show(command);
     eprintln!("$ {shown}");
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
-    let mut totals = Totals::default();
+    let (mut totals, mut results) = (Totals::default(), Results::default());
     if let Some(output) = child.stdout.take() {
         let mut output = BufReader::new(output);
         let mut stdout = std::io::stdout().lock();
@@ -128,12 +167,14 @@ pub fn stream(command: &mut Command) -> Result<(Totals, bool)> {
         while output.read_until(b'\n', &mut line)? > 0 {
             stdout.write_all(&line)?;
             stdout.flush()?;
-            totals.add(&String::from_utf8_lossy(&line));
+            let text = String::from_utf8_lossy(&line);
+            totals.add(&text);
+            results.add(&text);
             line.clear();
         }
     }
     let status = child.wait().with_context(|| format!("waiting for `{shown}`"))?;
-    Ok((totals, status.success()))
+    Ok((totals, results, status.success()))
 }
 
 fn prepare(workspace: &Workspace, options: &Options) -> Result<PathBuf> {

@@ -24,7 +24,13 @@ use super::{
     split::{Format, Unit},
     url,
 };
-use crate::{AdapterError, http::HttpClient};
+use crate::{
+    AdapterError,
+    http::{
+        HttpClient,
+        retry_after::{clamp, seconds},
+    },
+};
 use way::Way;
 
 /// The entry in the list.
@@ -59,7 +65,7 @@ const CHANNEL: Cap = Cap::new(20, Duration::from_millis(100));
 /// | answer | verdict |
 /// |---|---|
 /// | 201 with an id; of a webhook: 200 `ok` | delivered |
-/// | 429 | busy; nothing goes to the channel meanwhile |
+/// | 429, with the seconds in `X-Ratelimit-Reset` | busy; nothing goes to the channel meanwhile |
 /// | 500 `…deduplicate_create_post.pending` | busy: the same message is just being written |
 /// | 401; an account that is gone; a webhook that is unknown, or switched off | permanent: credential |
 /// | an id with `root_id` | permanent: thread |
@@ -163,7 +169,11 @@ impl Post for Mattermost {
         };
         let fault = |fault| caller.fault(fault, answer, &words);
         match (answer.status.as_u16(), answer.text_at("/id")) {
-            (429, _) => busy(answer.retry_after),
+            // Its own header has the seconds that are left; the usual one is a proxy's.
+            (429, _) => {
+                let left = seconds(answer.header("x-ratelimit-reset")).map(clamp);
+                busy(left.max(answer.retry_after))
+            }
             (_, "api.post.deduplicate_create_post.pending") => busy(Some(PENDING)),
             (401, _) => fault(Fault::Credential),
             (status, code) if is_of_account(status, code) => fault(Fault::Credential),

@@ -188,13 +188,18 @@ impl Post for Ntfy {
         let detail = || caller.detail(answer.status, words);
         let code = answer.json.pointer("/code").and_then(Value::as_u64).unwrap_or_default();
         let fault = |fault| caller.fault(fault, answer, words);
-        match (answer.status.as_u16(), code) {
+        let verdict = match (answer.status.as_u16(), code) {
             (429, 42_908) => Verdict::Busy { retry_after: Some(LONGEST), detail: detail() },
             (401, _) | (429, 42_909) => fault(Fault::Credential),
             (403, _) | (400, 40_009 | 40_010) => fault(Fault::Target),
             (507, _) => Verdict::Retryable { retry_after: None, detail: detail() },
             _ => caller.refused(answer, words),
+        };
+        // What is used up is used up for the visitor, whatever the topic.
+        if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
+            self.line.pace.hold_all(*wait);
         }
+        verdict
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -50,7 +50,8 @@ impl Recorded {
 
     /// Whether it is a wake.
     pub fn is_wake(&self) -> bool {
-        self.method == "POST" && self.path == super::routes::CHAT
+        // What stands behind a question mark is no part of the route.
+        self.method == "POST" && self.path.split('?').next() == Some(super::routes::CHAT)
     }
 }
 

@@ -36,7 +36,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Notify, mpsc},
+    sync::{Notify, Semaphore, mpsc},
     task::{JoinHandle, JoinSet},
 };
 
@@ -164,6 +164,7 @@ pub struct PushServer {
 struct State {
     platform: Platform,
     script: Mutex<VecDeque<PushAct>>,
+    slow: Mutex<BTreeMap<String, Arc<Semaphore>>>,
     seen: Mutex<Vec<PushMessage>>,
     requests: Mutex<Vec<Heard>>,
     connections: Mutex<usize>,
@@ -192,6 +193,7 @@ impl PushServer {
         let state = Arc::new(State {
             platform,
             script: Mutex::default(),
+            slow: Mutex::default(),
             seen: Mutex::default(),
             requests: Mutex::default(),
             connections: Mutex::default(),
@@ -210,6 +212,11 @@ impl PushServer {
     /// What becomes of the next requests; after them all are honest.
     pub fn play(&self, acts: impl IntoIterator<Item = PushAct>) {
         lock(&self.state.script).extend(acts);
+    }
+
+    /// From now on each message to this chat uses up a permit of `gate` before it is answered.
+    pub fn slow(&self, chat: &str, gate: &Arc<Semaphore>) {
+        lock(&self.state.slow).insert(chat.to_owned(), Arc::clone(gate));
     }
 
     /// Everything that people saw, oldest first.
@@ -270,6 +277,8 @@ async fn answer(
     lock(&state.requests).push(heard.clone());
     let act = lock(&state.script).pop_front().unwrap_or(PushAct::Honest);
     let (honest, message) = (state.platform)(&heard);
+    let chat = message.as_ref().map(|message| message.chat.as_str());
+    let gate = chat.and_then(|chat| lock(&state.slow).get(chat).cloned());
     if !matches!(act, PushAct::Answer(_) | PushAct::Lose) {
         let mut seen = lock(&state.seen);
         let is_known = |message: &PushMessage| seen.iter().any(|one| one.key == message.key);
@@ -278,6 +287,9 @@ async fn answer(
     }
     // Whoever waits is told once it is seen.
     let _ = state.tell.send(heard);
+    if let Some(gate) = gate {
+        gate.acquire().await.map_err(|_| Closed)?.forget();
+    }
     match act {
         PushAct::Honest => reply(honest),
         PushAct::Answer(answer) => reply(answer),

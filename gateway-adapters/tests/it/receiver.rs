@@ -286,3 +286,19 @@ async fn a_taken_port_is_said() {
     let error = again.unwrap_err().to_string();
     assert!(error.starts_with("listening at 127.0.0.1:"), "{error}");
 }
+
+/// The only HTTP that we serve ourselves.
+#[tokio::test]
+async fn report_98_a_key_counts_in_its_header_only() {
+    let peer = Peer::new(ReceiverConfig::default()).await;
+    let key = "receiver-key-0123456789";
+    for query in [format!("token={key}"), format!("api_key={key}"), format!("key={key}")] {
+        let url = peer.url(&format!("/v1/chat/completions?{query}"));
+        let headers = [("x-hermes-session-id", "sess-abc")];
+        let request = request(Method::POST, &url, &headers, &said("x"));
+        let answer = peer.client.fetch(request, LIMITS, 1 << 20).await.unwrap();
+        assert_eq!(code(&answer), (401, json!("invalid_api_key")), "{query}");
+        assert!(!String::from_utf8_lossy(&answer.body).contains(key));
+    }
+    assert!(peer.receiver.sessions().is_empty());
+}

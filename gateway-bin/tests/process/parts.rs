@@ -4,7 +4,7 @@ use gateway_adapters::receiver::push::{PushAct, PushAnswer, PushServer, telegram
 use serde_json::json;
 
 use crate::{
-    process::Process,
+    process::{Process, printed},
     support::{
         wait::{eventually, soon},
         world::World,
@@ -85,5 +85,36 @@ async fn d5_report_74_a_kill_at_a_later_part_repeats_no_earlier_one() {
             })
             .await;
         }
+    }
+}
+
+/// Seen by people, and not known to us: once more in all, whatever kills and restarts follow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d7_report_87_a_kill_before_the_outcome_is_one_repeat_in_all_and_not_one_for_each_restart()
+{
+    for kills in [1, 2] {
+        let platform = PushServer::start(telegram(TOKEN)).await.unwrap();
+        let world = world(&platform).await;
+        platform.play(std::iter::repeat_n(PushAct::Hang, kills));
+        let task = world.cards.task("Build the report");
+        let row = world.cards.subscribe(&task, "telegram", "1");
+        let event = world.cards.complete(&task, "14 pages");
+        for _ in 0..kills {
+            let killed = Process::run(&world);
+            soon("the message", platform.next()).await.unwrap();
+            killed.kill().await;
+        }
+        let mut next = Process::run(&world);
+        world.settled(&row, event).await;
+        next.terminate();
+        assert!(next.ended().await.success(), "{}", next.log());
+        for _ in 0..2 {
+            printed(&world, &["once"], 0).await;
+        }
+        let marked = platform.seen().into_iter().map(|seen| seen.text.contains("may be a repeat"));
+        assert_eq!(marked.collect::<Vec<_>>(), [false, true], "{kills}");
+        let state = if kills == 1 { "delivered" } else { "parked" };
+        let legs = world.operator().counts().unwrap().legs;
+        assert_eq!(legs.get(state), Some(&1), "{legs:?}");
     }
 }

@@ -50,6 +50,7 @@ pub const KNOWN: &[Known] = &[
         ("d10_another_id_or_none_beside_the_ledger_repeats_nothing", "the file with the gateway's id is removed, another gateway's, or garbage", "unknown", "what was in flight is found out all the same; garbage is refused"),
     ]},
     Known { file: "gateway-bin/tests/process/parts.rs", cites: "", entries: &[
+        ("d7_report_87_a_kill_before_the_outcome_is_one_repeat_in_all_and_not_one_for_each_restart", "kill -9 while a message that people saw has no answer, once or twice, then three restarts", "unknown", "once more, marked, or after a second kill in the dead letters; never a third time"),
         ("d5_report_74_a_kill_at_a_later_part_repeats_no_earlier_one", "kill -9 while a later part of a message hangs, or waits after 429", "unknown", "the part that hung once more, marked; the one that waited once; no earlier one again"),
     ]},
     Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
@@ -172,6 +173,11 @@ pub const KNOWN: &[Known] = &[
     ]},
     Known { file: "tests/it/faults/read_only.rs", cites: "", entries: &[
         ("b7_report_62_a_read_only_board_is_told_once_tried_less_and_less_and_left_as_it_is", "a board's file and folder are read-only for a while", "-", "one warning, degraded, not written; told once it can be"),
+    ]},
+    Known { file: "tests/it/platform_reports.rs", cites: "", entries: &[
+        ("report_29_a_topic_of_a_group_is_reached_beside_a_private_chat_and_another_topic", "rows for a private chat, a topic and another topic of the same task", "delivered", "each is told where its row says"),
+        ("report_121_the_reason_that_a_platform_gives_is_in_the_dead_letter", "400 with a reason that goes on with forged lines", "target", "dead letter, with the reason in one line"),
+        ("report_136_a_flood_of_forged_lines_is_kept_as_one_short_line", "500 with 5 MB of forged lines and escape codes", "retryable", "waits; one short line is kept"),
     ]},
     Known { file: "tests/it/faults/reports.rs", cites: "", entries: &[
         ("report_5_a_task_that_is_blocked_a_second_time_is_told_a_second_time", "blocked, unblocked, blocked", "-", "told twice; the row stays"),

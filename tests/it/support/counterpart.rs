@@ -1,4 +1,4 @@
-//! A real receiver from PyPI, as a process that tells in lines of JSON what reaches it.
+//! Real programs from PyPI, as processes that tell in lines of JSON what reaches them, or what they are answered.
 
 use std::{
     path::{Path, PathBuf},
@@ -36,6 +36,36 @@ pub fn python() -> Option<PathBuf> {
     None
 }
 
+/// Runs a script to its end, and answers the lines that it told.
+///
+/// # Panics
+/// Where it fails, with what it said.
+pub async fn told(python: &Path, script: &str, arguments: &[&str], home: &Path) -> Vec<Value> {
+    let mut command = command(python, script, arguments, home);
+    let output = soon("the end of a client", command.stderr(Stdio::piped()).output()).await;
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn command(python: &Path, script: &str, arguments: &[&str], home: &Path) -> Command {
+    let mut command = Command::new(python);
+    command
+        .args(["-c", script])
+        .args(arguments)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LANG", "C.UTF-8")
+        .env("HOME", home)
+        .env("HERMES_HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
 /// A running receiver. Dropping it ends it.
 pub struct Counterpart {
     child: Child,
@@ -47,19 +77,7 @@ pub struct Counterpart {
 impl Counterpart {
     /// Starts a script whose first line tells its port.
     pub async fn start(python: &Path, script: &str, arguments: &[&str], home: &Path) -> Self {
-        let mut child = Command::new(python)
-            .args(["-c", script])
-            .args(arguments)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("LANG", "C.UTF-8")
-            .env("HOME", home)
-            .env("HERMES_HOME", home)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut child = command(python, script, arguments, home).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut counterpart = Self { child, lines, port: 0 };
         counterpart.port = counterpart.next().await["port"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! Receivers for push platforms that others have written, in a virtual environment.
+//! Receivers for push platforms and vendors' clients, which others have written, in a virtual environment.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,13 @@ pub fn prepare(target: &Path) -> Result<PathBuf> {
         folder: target.join("counterparts-venv"),
         package: "standardwebhooks",
         version: "1.1.0",
-        needs: "aiosmtpd.controller, svix.webhooks",
+        needs: "aiosmtpd.controller, svix.webhooks, telegram.ext, slack_sdk.webhook, discord.http",
     };
-    venv.prepare(&["aiosmtpd==1.4.6", "svix==2.9.1"])
+    venv.prepare(&[
+        "aiosmtpd==1.4.6",
+        "svix==2.9.1",
+        "python-telegram-bot==22.8",
+        "slack_sdk==3.48.0",
+        "discord.py==2.7.1",
+    ])
 }

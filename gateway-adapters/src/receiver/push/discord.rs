@@ -19,11 +19,14 @@ pub fn discord(token: &'static str, rooms: &'static [Room]) -> Platform {
         }
         let channel =
             heard.path.strip_prefix("/channels/").and_then(|at| at.strip_suffix("/messages"));
-        match (&heard.method, heard.path.as_str(), channel) {
-            (&Method::GET, "/applications/@me", _) => {
-                let app = json!({"id": "1000", "name": "kanban", "icon": null, "description": "", "bot_public": false, "bot": user()});
+        match (&heard.method, heard.path.strip_suffix("/@me"), channel) {
+            (&Method::GET, Some("/applications" | "/oauth2/applications"), _) => {
+                let app = json!({"id": "1000", "name": "kanban", "icon": null, "description": "",
+                    "bot_public": false, "bot_require_code_grant": false, "verify_key": "00",
+                    "owner": user(), "bot": user()});
                 (answer(200, &app), None)
             }
+            (&Method::GET, Some("/users"), _) => (answer(200, &user()), None),
             (&Method::POST, _, Some(id)) => match room(rooms, id) {
                 Some((chat, thread)) => posted(heard, chat, thread, &BOT),
                 None => (refused(404, 10_003, "Unknown Channel"), None),

@@ -3,7 +3,7 @@
 use ::http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage};
+use super::{Heard, Platform, PushAnswer, PushMessage, form};
 
 /// A Bot API for the bot with this token.
 ///
@@ -13,12 +13,16 @@ pub fn telegram(token: &str) -> Platform {
     Box::new(move |heard| match heard.path.strip_prefix(&path) {
         None => (refused(401, "Unauthorized: invalid token specified"), None),
         Some("getMe") => {
-            let me = json!({"ok": true, "result": {"id": 1, "is_bot": true, "username": "a_bot"}});
+            let me = json!({"ok": true, "result": {"id": 1, "is_bot": true, "first_name": "A bot",
+                "username": "a_bot"}});
             (PushAnswer::new(200, me.to_string()), None)
         }
         Some("sendMessage") => match message(heard) {
             Ok(message) => {
-                let sent = json!({"ok": true, "result": {"message_id": 7, "text": message.text}});
+                let chat =
+                    json!({"id": message.chat.parse().unwrap_or(-1_000_i64), "type": "channel"});
+                let sent = json!({"ok": true, "result": {"message_id": 7, "date": 1_800_000_000,
+                    "chat": chat, "text": message.text}});
                 (PushAnswer::new(200, ascii(&sent.to_string())), Some(message))
             }
             Err(reason) => (refused(400, &format!("Bad Request: {reason}")), None),
@@ -55,11 +59,15 @@ const FIELDS: [&str; 5] =
     ["chat_id", "text", "message_thread_id", "entities", "link_preview_options"];
 
 fn message(heard: &Heard) -> Result<PushMessage, &'static str> {
-    if heard.method != Method::POST || heard.header("content-type") != "application/json" {
-        return Err("this is no JSON");
+    if heard.method != Method::POST {
+        return Err("method not allowed");
     }
-    let body: Map<String, Value> =
-        serde_json::from_slice(&heard.body).map_err(|_| "can't parse JSON")?;
+    let body: Map<String, Value> = match heard.header("content-type") {
+        "application/json" => {
+            serde_json::from_slice(&heard.body).map_err(|_| "can't parse JSON")?
+        }
+        _ => form_fields(heard).ok_or("this is neither JSON nor a form")?,
+    };
     if body.keys().any(|key| !FIELDS.contains(&key.as_str())) {
         return Err("there is a field that nobody knows");
     }
@@ -88,6 +96,16 @@ fn message(heard: &Heard) -> Result<PushMessage, &'static str> {
     }
     let rich = entities.is_some_and(|list| !list.is_empty());
     Ok(PushMessage { chat, thread, text: text.to_owned(), rich, key: String::new() })
+}
+
+/// The fields of a form: what is no text is written as JSON in it.
+fn form_fields(heard: &Heard) -> Option<Map<String, Value>> {
+    let value = |name: &str, text: String| match name {
+        "text" => Value::String(text),
+        _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    };
+    let fields = form(heard)?.into_iter();
+    Some(fields.map(|(name, text)| (name.clone(), value(&name, text))).collect())
 }
 
 /// The text of an entity, if it is one.

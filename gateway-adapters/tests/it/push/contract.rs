@@ -1,6 +1,6 @@
 //! The contract of push channels, over a strict server in the place of the platform.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use gateway_adapters::{
     http::{HttpClient, HttpClientConfig},
@@ -8,7 +8,10 @@ use gateway_adapters::{
         Settings, platform,
         split::{REPEAT, Unit},
     },
-    receiver::push::{Platform, PushAct, PushAnswer, PushMessage, PushServer},
+    receiver::{
+        RawAct, RawServer,
+        push::{Platform, PushAct, PushAnswer, PushMessage, PushServer},
+    },
 };
 use kanban_notify::{
     ids::ChannelName,
@@ -16,6 +19,7 @@ use kanban_notify::{
     ports::{Channel, LookError},
     verdict::Verdict,
 };
+use serde_json::json;
 
 /// One platform under test.
 pub struct Subject {
@@ -61,8 +65,12 @@ pub fn channel(subject: &Subject, url: &str) -> Arc<dyn Channel> {
     }
     assert!(platform.is_wanted(&settings));
     assert!(!format!("{settings:?}").contains(subject.secret));
-    let client = HttpClient::new(&HttpClientConfig::default()).unwrap();
-    (platform.make)(client, &settings).unwrap()
+    (platform.make)(CLIENT.with(HttpClient::clone), &settings).unwrap()
+}
+
+thread_local! {
+    /// One for all channels of a test: to make one reads all certificates of the system.
+    static CLIENT: HttpClient = HttpClient::new(&HttpClientConfig::default()).unwrap();
 }
 
 pub async fn bench(subject: &Subject) -> Bench {
@@ -243,28 +251,130 @@ pub async fn a_probe_checks_the_credential_and_sends_nothing(subject: &Subject) 
     assert_eq!(bench.channel.probe().await.name(), "credential");
 }
 
-/// The contract, as tests of the module that it is written in.
+pub async fn a_limit_that_is_told_is_kept_by_header_and_by_body(subject: &Subject) {
+    let flood = PushAnswer::new(429, "").with("retry-after", "1000");
+    let mut limits = vec![(flood, Some(Duration::from_secs(1_000)))];
+    // Those of the platform's own table are told in the other places that it knows.
+    let own = (subject.answers)().into_iter();
+    let own = own.filter(|(_, verdict, hint)| *verdict == "busy" && *hint > Some(LONG));
+    limits.extend(own.map(|(answer, _, hint)| (answer, hint)));
+    for (answer, wanted) in limits {
+        let bench = bench(subject).await;
+        let parcel = parcel(subject, &*bench.channel, vec![Span::quoted("x")]);
+        bench.server.play([PushAct::Answer(answer.clone())]);
+        let met = bench.channel.send(&parcel).await;
+        assert_eq!((met.name(), hint(&met)), ("busy", wanted), "{answer:?}");
+        let requests = bench.server.requests().len();
+        let again = bench.channel.send(&parcel).await;
+        assert!(hint(&again) > wanted.map(|wait| wait - LONG), "{answer:?}: {again:?}");
+        assert_eq!(bench.server.requests().len(), requests, "{answer:?}: it is not asked again");
+    }
+}
+
+/// A wait that is longer is no matter of a moment; it is left to the engine.
+const LONG: Duration = Duration::from_secs(6);
+
+pub async fn a_reset_before_within_or_after_the_body_is_in_doubt(subject: &Subject) {
+    let cut = |status: &str| RawAct::Write(format!("HTTP/1.1 {status}").into_bytes());
+    for acts in [
+        vec![RawAct::Await, RawAct::Reset],
+        vec![RawAct::ReadHead, RawAct::Reset],
+        vec![RawAct::ReadPart(1), RawAct::Reset],
+        vec![RawAct::ReadRequest, RawAct::Reset],
+        vec![RawAct::ReadRequest, cut("200 OK\r\ncontent-le"), RawAct::Reset],
+    ] {
+        let server = RawServer::start(vec![acts.clone()]).await.unwrap();
+        let channel = channel(subject, &server.url());
+        let parcel = parcel(subject, &*channel, vec![Span::quoted("x")]);
+        let verdict = channel.send(&parcel).await;
+        assert_eq!(verdict.name(), "unknown", "{acts:?}: {verdict:?}");
+        assert!(!format!("{verdict:?}").contains(subject.secret), "{verdict:?}");
+        assert_eq!(server.accepted(), 1, "{acts:?}: it is never sent twice");
+    }
+}
+
+pub async fn an_answer_that_repeats_the_secret_or_floods_is_told_short_and_clean(
+    subject: &Subject,
+) {
+    let values: Vec<&str> = subject.settings.iter().map(|(_, value)| *value).collect();
+    let flood = || "forged line\r\n\u{1b}[31m\u{0}".repeat(60_000);
+    for status in [400, 401, 403, 404, 429, 500, 503] {
+        let floods = (status == 404 || status == 500).then_some(None);
+        for is_json in [Some(true), Some(false)].into_iter().chain(floods) {
+            let bench = bench(subject).await;
+            let echo = format!("no {}", values.join(" and ")).replace("{url}", &bench.server.url());
+            let body = match is_json {
+                Some(true) => {
+                    let keys = ["error", "message", "description", "errmsg", "msg"];
+                    json!(keys.map(|key| (key, &echo)).into_iter().collect::<BTreeMap<_, _>>())
+                        .to_string()
+                }
+                Some(false) => echo,
+                None => flood(),
+            };
+            bench.server.play([PushAct::Answer(PushAnswer::new(status, body))]);
+            let parcel = parcel(subject, &*bench.channel, vec![Span::quoted("x")]);
+            let verdict = bench.channel.send(&parcel).await;
+            let detail = verdict.detail();
+            assert!(!detail.contains(subject.secret), "{status}: {detail}");
+            assert!(detail.chars().count() <= 400, "{status}: {detail}");
+            assert!(!detail.chars().any(char::is_control), "{status}: {detail:?}");
+        }
+    }
+}
+
+pub async fn report_133_a_redirect_is_not_followed(subject: &Subject) {
+    let elsewhere = PushServer::start((subject.server)()).await.unwrap();
+    for status in [301, 302, 303, 307, 308] {
+        let bench = bench(subject).await;
+        let answer = PushAnswer::new(status, "").with("location", elsewhere.url());
+        bench.server.play([PushAct::Answer(answer.clone()), PushAct::Answer(answer)]);
+        let parcel = parcel(subject, &*bench.channel, vec![Span::quoted("x")]);
+        for verdict in [bench.channel.send(&parcel).await, bench.channel.probe().await] {
+            assert_ne!(verdict.name(), "delivered", "{status}: {verdict:?}");
+        }
+        assert_eq!(bench.server.requests().len(), 2, "{status}");
+    }
+    assert!(elsewhere.requests().is_empty(), "no credential went elsewhere");
+}
+
+/// The contract, as tests in a module of their own: the table of a test run is made of their paths.
+///
+/// Behind a semicolon: cases that the platform has in a way of its own, as tests of its own.
 macro_rules! contract {
-    ($subject:expr, $($test:ident),+ $(,)?) => {
-        $(
-            #[tokio::test]
-            async fn $test() {
-                crate::push::contract::$test(&$subject).await;
-            }
-        )+
+    ($subject:expr, $($case:ident),+; $($own:ident: $run:expr),+ $(,)?) => {
+        crate::push::contract::contract!($subject, $($case),+);
+        crate::push::own_way::own_way!($subject.name, $($own: $run),+);
+    };
+    ($subject:expr, $($case:ident),+ $(,)?) => {
+        mod contract_cases {
+            use super::*;
+
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    crate::push::own_way::tell(module_path!(), $subject.name);
+                    crate::push::contract::$case(&$subject).await;
+                }
+            )+
+        }
     };
     ($subject:expr) => {
         crate::push::contract::contract! {
             $subject,
-            each_answer_has_its_verdict_and_tells_no_secret,
-            lengths_are_counted_as_the_platform_counts_them,
-            hostile_titles_are_shown_as_they_are_and_call_nobody,
-            what_is_refused_as_markup_is_plain_the_next_time,
+            a_limit_that_is_told_is_kept_by_header_and_by_body,
             a_part_that_may_be_a_repeat_says_so_and_fits,
-            no_answer_is_unreachable_or_in_doubt,
-            connections_are_reused_whatever_is_answered,
-            what_is_none_of_its_messages_is_not_sent,
             a_probe_checks_the_credential_and_sends_nothing,
+            a_reset_before_within_or_after_the_body_is_in_doubt,
+            an_answer_that_repeats_the_secret_or_floods_is_told_short_and_clean,
+            connections_are_reused_whatever_is_answered,
+            each_answer_has_its_verdict_and_tells_no_secret,
+            hostile_titles_are_shown_as_they_are_and_call_nobody,
+            lengths_are_counted_as_the_platform_counts_them,
+            no_answer_is_unreachable_or_in_doubt,
+            report_133_a_redirect_is_not_followed,
+            what_is_none_of_its_messages_is_not_sent,
+            what_is_refused_as_markup_is_plain_the_next_time,
         }
     };
 }

@@ -15,6 +15,15 @@ use kanban_notify::{
     verdict::Verdict,
 };
 
+use super::own_way::own_way;
+use session::{
+    a_lost_answer_is_in_doubt, a_server_that_is_busy_tells_no_time,
+    another_address_in_a_reply_is_not_written_to, each_letter_has_a_session_of_its_own,
+    only_the_end_of_a_letter_is_in_doubt, replies_are_told_short, there_is_no_markup,
+};
+
+mod session;
+
 const FROM: &str = "kanban@example.org";
 const PASSWORD: &str = "FAKE-password";
 const LIMIT: usize = 40_000;
@@ -27,7 +36,12 @@ fn made(all: &[(&str, &str)]) -> Result<Arc<dyn Channel>, AdapterError> {
         settings.set(field, set.map_or("", |(_, value)| value));
     }
     assert!(!format!("{settings:?}").contains("FAKE"));
-    (platform.make)(HttpClient::new(&HttpClientConfig::default()).unwrap(), &settings)
+    (platform.make)(CLIENT.with(HttpClient::clone), &settings)
+}
+
+thread_local! {
+    /// Not used for letters, and slow to make.
+    static CLIENT: HttpClient = HttpClient::new(&HttpClientConfig::default()).unwrap();
 }
 
 fn channel(port: u16, password: &str) -> Arc<dyn Channel> {
@@ -74,8 +88,25 @@ async fn all(spans: Vec<Span>) -> Vec<Letter> {
     }
 }
 
-#[tokio::test]
-async fn each_reply_has_its_verdict_and_tells_no_secret() {
+// The contract over SMTP, whose replies, lengths and connections are others than those of HTTP.
+own_way! {
+    "email",
+    a_limit_that_is_told_is_kept_by_header_and_by_body: a_server_that_is_busy_tells_no_time(),
+    a_part_that_may_be_a_repeat_says_so_and_fits: a_part_that_may_be_a_repeat_says_so(),
+    a_probe_checks_the_credential_and_sends_nothing: a_probe_checks_password_and_sender(),
+    a_reset_before_within_or_after_the_body_is_in_doubt: only_the_end_of_a_letter_is_in_doubt(),
+    an_answer_that_repeats_the_secret_or_floods_is_told_short_and_clean: replies_are_told_short(),
+    connections_are_reused_whatever_is_answered: each_letter_has_a_session_of_its_own(),
+    each_answer_has_its_verdict_and_tells_no_secret: each_reply_has_its_verdict(),
+    hostile_titles_are_shown_as_they_are_and_call_nobody: hostile_titles_are_never_a_header(),
+    lengths_are_counted_as_the_platform_counts_them: lengths_are_bytes(),
+    no_answer_is_unreachable_or_in_doubt: a_lost_answer_is_in_doubt(),
+    report_133_a_redirect_is_not_followed: another_address_in_a_reply_is_not_written_to(),
+    what_is_none_of_its_messages_is_not_sent: what_is_no_address_is_not_sent(),
+    what_is_refused_as_markup_is_plain_the_next_time: there_is_no_markup(),
+}
+
+async fn each_reply_has_its_verdict() {
     use MailAct::{Lose, Say, Swallow};
     for (act, verdict) in [
         (MailAct::Honest, "delivered"),
@@ -165,11 +196,10 @@ async fn every_attempt_has_the_same_identifier_and_all_letters_of_a_task_one_thr
     }
 }
 
-#[tokio::test]
 async fn lengths_are_bytes() {
     for unit in ["a", "日", "\u{1f600}", "e\u{301}"] {
         let most = LIMIT / unit.len();
-        for (count, parts) in [(most, 1), (most + 1, 2)] {
+        for (count, parts) in [(most - 1, 1), (most, 1), (most + 1, 2)] {
             let seen = all(vec![Span::quoted(unit.repeat(count))]).await;
             assert_eq!(seen.len(), parts, "{count} of {unit:?}");
             let text: String = seen.iter().map(|letter| letter.message.text.as_str()).collect();
@@ -178,8 +208,7 @@ async fn lengths_are_bytes() {
     }
 }
 
-#[tokio::test]
-async fn hostile_titles_are_text_and_never_a_header() {
+async fn hostile_titles_are_never_a_header() {
     for title in [
         "_*[]()~`>#+-=|{}.!\\",
         "<b>x</b> &amp; <script>",
@@ -200,6 +229,20 @@ async fn hostile_titles_are_text_and_never_a_header() {
 }
 
 #[tokio::test]
+async fn report_140_a_line_break_in_a_title_or_an_address_adds_no_header() {
+    let (server, channel) = bench().await;
+    let title = "Build\r\nBcc: x@example.org\r\n\r\nbody";
+    let to = |chat| parcel(&*channel, chat, vec![Span::quoted(title), Span::ours(" is blocked.")]);
+    let met = channel.send(&to("ann@example.org\r\nBcc: x@example.org")).await;
+    assert_eq!((met.name(), server.sessions()), ("target", 0));
+    assert_eq!(channel.send(&to("ann@example.org")).await.name(), "delivered");
+    let letter = server.seen().remove(0);
+    assert_eq!(letter.message.chat, "ann@example.org");
+    assert_eq!(letter.headers["subject"], "[kanban] Build");
+    assert!(!letter.headers.contains_key("bcc"), "{letter:?}");
+    assert!(letter.message.text.contains("Bcc: x@example.org"), "it stays readable: {letter:?}");
+}
+
 async fn a_part_that_may_be_a_repeat_says_so() {
     let (server, channel) = bench().await;
     let long = vec![Span::quoted("word ".repeat(LIMIT))];
@@ -212,8 +255,7 @@ async fn a_part_that_may_be_a_repeat_says_so() {
     assert!(letter.headers["subject"].ends_with("(2/6)"), "{}", letter.headers["subject"]);
 }
 
-#[tokio::test]
-async fn what_is_no_address_or_none_of_its_messages_is_not_sent() {
+async fn what_is_no_address_is_not_sent() {
     let (server, channel) = bench().await;
     let spans = || vec![Span::quoted("x")];
     for chat in [
@@ -240,8 +282,7 @@ async fn what_is_no_address_or_none_of_its_messages_is_not_sent() {
     assert_eq!(server.sessions(), 0);
 }
 
-#[tokio::test]
-async fn a_probe_checks_password_and_sender_and_sends_nothing() {
+async fn a_probe_checks_password_and_sender() {
     let (server, channel) = bench().await;
     assert_eq!(channel.probe().await.name(), "delivered");
     server.play([MailAct::Say("MAIL", "553 5.7.1 not your address")]);

@@ -35,6 +35,7 @@ contract!(SUBJECT);
 const HOOK: Subject = Subject {
     server: || mattermost_hook(KEY),
     settings: &[("token", TOKEN), ("webhook", KEY)],
+    secret: KEY,
     chat: "town-square",
     thread: "",
     answers: hook_answers,
@@ -54,9 +55,13 @@ fn error(status: u16, id: &str) -> PushAnswer {
 
 fn common() -> Answers {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
+    let limit = || PushAnswer::new(429, "limit exceeded\n");
     vec![
-        (PushAnswer::new(429, "limit exceeded\n").with("retry-after", "7"), "busy", seconds(7)),
-        (PushAnswer::new(429, "limit exceeded\n"), "busy", None),
+        (limit().with("retry-after", "7"), "busy", seconds(7)),
+        (limit(), "busy", None),
+        (limit().with("x-ratelimit-reset", "30"), "busy", seconds(30)),
+        (limit().with("x-ratelimit-reset", "3").with("retry-after", "9"), "busy", seconds(9)),
+        (limit().with("x-ratelimit-reset", "soon"), "busy", None),
         (PushAnswer::new(200, "<html>a login page</html>"), "unknown", None),
         (PushAnswer::new(200, ""), "unknown", None),
         (PushAnswer::new(302, "").with("location", "https://example.org/"), "retryable", None),

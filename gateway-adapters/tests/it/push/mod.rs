@@ -14,6 +14,7 @@ mod hooks;
 mod matrix;
 mod mattermost;
 mod ntfy;
+mod own_way;
 mod pushover;
 mod signed_webhook;
 mod slack;

@@ -35,16 +35,22 @@ const SUBJECT: Subject = Subject {
     answers,
 };
 
-// A probe sends nothing, and nobody there is said of one target only: both are below.
+// A probe sends nothing, and a receiver that is gone is said of one target only.
 contract! {
     SUBJECT,
-    each_answer_has_its_verdict_and_tells_no_secret,
-    lengths_are_counted_as_the_platform_counts_them,
-    hostile_titles_are_shown_as_they_are_and_call_nobody,
-    what_is_refused_as_markup_is_plain_the_next_time,
+    a_limit_that_is_told_is_kept_by_header_and_by_body,
     a_part_that_may_be_a_repeat_says_so_and_fits,
+    a_reset_before_within_or_after_the_body_is_in_doubt,
+    an_answer_that_repeats_the_secret_or_floods_is_told_short_and_clean,
     connections_are_reused_whatever_is_answered,
+    each_answer_has_its_verdict_and_tells_no_secret,
+    hostile_titles_are_shown_as_they_are_and_call_nobody,
+    lengths_are_counted_as_the_platform_counts_them,
     what_is_none_of_its_messages_is_not_sent,
+    what_is_refused_as_markup_is_plain_the_next_time;
+    a_probe_checks_the_credential_and_sends_nothing: a_probe_asks_no_receiver(),
+    no_answer_is_unreachable_or_in_doubt: no_answer_is_said_of_one_target(),
+    report_133_a_redirect_is_not_followed: a_redirect_is_not_followed(),
 }
 
 fn answers() -> Answers {
@@ -250,13 +256,19 @@ async fn report_128_report_138_every_status_is_looked_at_and_a_refusal_is_final(
     }
 }
 
-#[tokio::test]
+/// A probe asks nobody; else as everywhere.
 async fn a_redirect_is_not_followed() {
-    let Bench { server, channel } = bench(&SUBJECT).await;
-    let to = format!("{}/other", server.url());
-    server.play([PushAct::Answer(PushAnswer::new(308, "").with("location", to))]);
-    assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), "retryable");
-    assert_eq!(server.requests().len(), 1);
+    let elsewhere = bench(&SUBJECT).await.server;
+    for status in [301, 302, 303, 307, 308] {
+        let Bench { server, channel } = bench(&SUBJECT).await;
+        for to in [elsewhere.url(), format!("{}/other", server.url())] {
+            let answer = PushAnswer::new(status, "").with("location", to);
+            server.play([PushAct::Answer(answer)]);
+            assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), "retryable");
+        }
+        assert_eq!(server.requests().len(), 2, "{status}");
+    }
+    assert!(elsewhere.requests().is_empty());
 }
 
 #[tokio::test]
@@ -321,29 +333,44 @@ fn report_109_what_cannot_be_used_is_told_without_a_secret() {
     }
 }
 
-#[tokio::test]
-async fn report_108_report_129_a_receiver_that_is_gone_or_rests_is_no_reason_for_the_channel_to_rest()
- {
+/// Who is not there is one target of many: the channel goes on.
+async fn no_answer_is_said_of_one_target() {
     let Bench { server, channel } = bench(&SUBJECT).await;
-    server.play([
-        PushAct::Lose,
-        PushAct::Swallow,
-        PushAct::Answer(PushAnswer::new(429, "").with("retry-after", "1000")),
-    ]);
-    for verdict in ["unknown", "unknown", "busy"] {
-        assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), verdict);
+    server.play([PushAct::Lose, PushAct::Swallow]);
+    for _ in 0..2 {
+        assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), "unknown");
     }
-    let rests = channel.send(&addressed(&*channel, "team")).await;
-    assert!(hint(&rests).is_some_and(|wait| wait > Duration::from_secs(990)), "{rests:?}");
-    assert_eq!(channel.send(&addressed(&*channel, "other")).await.name(), "delivered");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = format!("http://{}", port.local_addr().unwrap());
-    drop(port);
-    let gone = self::channel(&SUBJECT, &closed);
+    let gone = nobody_there();
     let verdict = gone.send(&addressed(&*gone, "team")).await;
     assert_eq!(verdict.name(), "retryable");
     assert!(!format!("{verdict:?}").contains("FAKE"), "{verdict:?}");
-    assert_eq!(gone.probe().await.name(), "delivered", "a probe would be a message");
+}
+
+/// A probe would be a message.
+async fn a_probe_asks_no_receiver() {
+    let Bench { server, channel } = bench(&SUBJECT).await;
+    for channel in [channel, nobody_there()] {
+        assert_eq!(channel.probe().await.name(), "delivered");
+    }
+    assert!(server.requests().is_empty());
+}
+
+/// A channel whose targets are at a port that nobody listens at.
+fn nobody_there() -> Arc<dyn Channel> {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = format!("http://{}", port.local_addr().unwrap());
+    drop(port);
+    channel(&SUBJECT, &closed)
+}
+
+#[tokio::test]
+async fn report_108_report_129_a_receiver_that_rests_is_no_reason_for_the_channel_to_rest() {
+    let Bench { server, channel } = bench(&SUBJECT).await;
+    server.play([PushAct::Answer(PushAnswer::new(429, "").with("retry-after", "1000"))]);
+    assert_eq!(channel.send(&addressed(&*channel, "team")).await.name(), "busy");
+    let rests = channel.send(&addressed(&*channel, "team")).await;
+    assert!(hint(&rests).is_some_and(|wait| wait > Duration::from_secs(990)), "{rests:?}");
+    assert_eq!(channel.send(&addressed(&*channel, "other")).await.name(), "delivered");
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn answers() -> Answers {
         ("thread", &["restricted_action_thread_locked"]),
         ("payload", &["no_text", "msg_too_long", "msg_blocks_too_long", "invalid_arguments"]),
         ("payload", &["too_many_attachments", "metadata_too_large", "invalid_blocks"]),
+        ("payload", &["invalid_blocks_format"]),
         ("busy", &["service_unavailable", "team_added_to_org", "message_limit_exceeded"]),
         ("busy", &["org_login_required"]),
         ("retryable", &["request_timeout", "an_error_that_is_new"]),

@@ -78,8 +78,13 @@ fn answers() -> Answers {
         (404, "Not Found", "credential"),
         (403, "Forbidden: bot was blocked by the user", "target"),
         (403, "Forbidden: user is deactivated", "target"),
+        (403, "Forbidden: the group chat was deleted", "target"),
+        (403, "Forbidden: bot was kicked from the group chat", "target"),
         (403, "Forbidden: bot was kicked from the supergroup chat", "target"),
+        (403, "Forbidden: bot was kicked from the channel chat", "target"),
+        (403, "Forbidden: bot is not a member of the channel chat", "target"),
         (400, "Bad Request: chat not found", "target"),
+        (400, "Bad Request: private chat not found", "target"),
         (400, "Bad Request: chat_id is empty", "target"),
         (400, "Bad Request: not enough rights to send text messages to the chat", "target"),
         (400, "Bad Request: group chat was upgraded to a supergroup chat", "target"),
@@ -87,6 +92,7 @@ fn answers() -> Answers {
         (400, "Bad Request: TOPIC_CLOSED", "thread"),
         (400, "Bad Request: can't parse entities: Unsupported start tag", "payload"),
         (400, "Bad Request: message is too long", "payload"),
+        (400, "Bad Request: Text is too long", "payload"),
         (413, "Request Entity Too Large", "payload"),
     ] {
         answers.push((error(code, words), verdict, None));

@@ -190,7 +190,7 @@ async fn each_answer_of_the_real_server_has_its_verdict() {
             thread: thread.to_owned(),
         };
         let spans = vec![Span::quoted(text), Span::ours(" \u{1f600}.")];
-        let message = Message { spans, facts: Vec::new(), possible_repeat: false };
+        let message = Message { spans, facts: Vec::new(), ..Message::default() };
         let body = right.encode(&destination, &message);
         Parcel::new(destination, key.to_owned(), body)
     };

@@ -20,7 +20,7 @@ use kanban_notify::{
     policy::{Ability, Policy, World},
     ports::{
         Change, Changes, Channel, Channels, Clock, MockBacklog, MockBoards, MockChannel,
-        MockClaims, MockPlanner,
+        MockClaims, MockFiles, MockPlanner,
     },
     record::{
         BoardStart, IntentResult, Owed, OwedLeg, Pass, Plan, Planned, Position, Raise, RowChange,
@@ -226,6 +226,7 @@ fn run(log: &Log, boards: MockBoards, claims: MockClaims, channel: MockChannel) 
         claims: Arc::new(claims),
         backlog: Arc::new(backlog),
         channels: Arc::new(OneChannel(Arc::new(channel))),
+        files: Arc::new(MockFiles::new()),
         clock: Arc::new(Eager(Mutex::new(NOW))),
     };
     let mut world = World { channels: BTreeMap::new(), ..World::default() };

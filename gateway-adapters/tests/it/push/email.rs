@@ -55,7 +55,7 @@ fn parcel(channel: &dyn Channel, chat: &str, spans: Vec<Span>) -> Parcel {
         thread: String::new(),
     };
     let fact = Fact { board: "ops".into(), task: "t_1".into(), event: 7, kind: "completed" };
-    let message = Message { spans, facts: vec![fact], possible_repeat: false };
+    let message = Message { spans, facts: vec![fact], ..Message::default() };
     let body = channel.encode(&destination, &message);
     assert_eq!(body, channel.encode(&destination, &message), "what is pinned does not change");
     Parcel::new(destination, "kgw-1".to_owned(), body)

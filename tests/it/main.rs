@@ -1,6 +1,7 @@
 //! Whole flows over the real gateway.
 #![cfg(test)]
 
+mod artifacts;
 mod behaviours;
 mod boards;
 mod counterparts;

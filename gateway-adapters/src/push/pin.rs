@@ -1,6 +1,7 @@
 //! The pinned body of a push message: all its parts, each with its markup and as plain text (laws D3, D5).
 
 use kanban_notify::{
+    artifacts::Attachment,
     message::Parcel,
     verdict::{Detail, Fault, Receipt, Verdict},
 };
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::split::REPEAT;
 
 /// One part of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The text without markup.
     pub text: String,
@@ -19,9 +20,32 @@ pub struct Part {
     pub rich: Option<Value>,
 }
 
-#[derive(Serialize, Deserialize)]
+/// A file of a message: where it is and what it was when it was looked at, not what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Where it really is.
+    pub path: String,
+    /// Its name for people and receivers.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What tells it from others, and from itself after a change.
+    pub mark: String,
+}
+
+impl From<&Attachment> for File {
+    fn from(file: &Attachment) -> Self {
+        let Attachment { path, name, size, mark } = file.clone();
+        Self { path, name, size, mark }
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
 struct Pinned {
     parts: Vec<Part>,
+    /// What goes after the text, each group in a part of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<Vec<File>>,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     data: Value,
 }
@@ -31,10 +55,15 @@ pub fn pin(parts: Vec<Part>) -> String {
     pin_with(parts, Value::Null)
 }
 
+/// The bytes of a message with files: each group is one more part (law D5).
+pub fn pin_files(parts: Vec<Part>, files: Vec<Vec<File>>) -> String {
+    serde_json::to_string(&Pinned { parts, files, ..Pinned::default() }).unwrap_or_default()
+}
+
 /// The bytes of a message to which more belongs than its text; each part has it, also as plain text.
 pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
     // Texts and JSON values always have a JSON form.
-    serde_json::to_string(&Pinned { parts, data }).unwrap_or_default()
+    serde_json::to_string(&Pinned { parts, data, ..Pinned::default() }).unwrap_or_default()
 }
 
 /// A part that is to be sent.
@@ -42,6 +71,8 @@ pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
 pub struct Next {
     /// The part: its markup is gone where the parcel wants plain text.
     pub part: Part,
+    /// The files that it is, where it is no text.
+    pub files: Vec<File>,
     /// What stands before it: a mark, or nothing.
     pub before: &'static str,
     /// What else belongs to the message; null for nothing.
@@ -80,15 +111,20 @@ pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
     let pinned: Pinned = serde_json::from_str(&parcel.body)
         .map_err(|_| refused("the pinned body is no message of this platform"))?;
     let number = usize::try_from(parcel.part).unwrap_or(usize::MAX);
-    let parts = pinned.parts.len();
+    let texts = pinned.parts.len();
+    let parts = texts.saturating_add(pinned.files.len());
     let more = number.saturating_add(1) < parts;
-    let part = pinned.parts.into_iter().nth(number);
-    let mut part = part.ok_or_else(|| refused("the pinned body has no such part"))?;
+    let text = pinned.parts.into_iter().nth(number);
+    let files = number.checked_sub(texts).and_then(|after| pinned.files.into_iter().nth(after));
+    if text.is_none() && files.is_none() {
+        return Err(refused("the pinned body has no such part"));
+    }
+    let (mut part, files) = (text.unwrap_or_default(), files.unwrap_or_default());
     if parcel.plain {
         part.rich = None;
     }
     let before = if parcel.repeat { REPEAT } else { "" };
-    Ok(Next { part, before, data: pinned.data, parts, number: parcel.part, more })
+    Ok(Next { part, files, before, data: pinned.data, parts, number: parcel.part, more })
 }
 
 #[cfg(test)]
@@ -113,6 +149,16 @@ mod tests {
         let last = Parcel { plain: true, repeat: true, ..parcel(body.clone(), 1) };
         let last = next(&last).unwrap();
         assert_eq!((last.part, last.before), (Part { text: "b".into(), rich: None }, REPEAT));
+        let file = File { path: "/a".into(), name: "a".into(), size: 1, mark: "m".into() };
+        let with = pin_files(vec![part("a")], vec![vec![file.clone()], vec![file.clone(), file]]);
+        let text = next(&parcel(with.clone(), 0)).unwrap();
+        assert!(text.files.is_empty() && text.parts == 3);
+        let files = next(&parcel(with.clone(), 1)).unwrap();
+        assert_eq!((files.part.text.as_str(), files.files.len()), ("", 1));
+        assert!(matches!(files.accepted(None), Verdict::Part { next: 2, .. }));
+        let last = next(&parcel(with.clone(), 2)).unwrap();
+        assert!(last.files.len() == 2 && matches!(last.accepted(None), Verdict::Delivered(_)));
+        assert_eq!(next(&parcel(with, 3)).unwrap_err().name(), "payload");
         for (body, part) in [(body, 2), ("{}".into(), 0), (String::new(), 0)] {
             assert_eq!(next(&parcel(body, part)).unwrap_err().name(), "payload");
         }

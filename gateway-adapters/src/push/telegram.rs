@@ -1,10 +1,13 @@
 //! Telegram: `sendMessage` of the Bot API, as plain text with entities, so that no title can be broken markup.
 
+mod files;
+
 use std::{sync::Arc, time::Duration};
 
 use ::http::Uri;
 use async_trait::async_trait;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -14,13 +17,15 @@ use kanban_notify::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
+use self::files::Files;
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    attach::carry,
     call::{Answer, Caller, of_credential, post_json},
     escape::mentions,
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
+    pin::{Next, Part, next, pin_files},
     split::{Format, Unit, split},
 };
 use crate::{
@@ -86,6 +91,7 @@ struct Telegram {
     origin: String,
     send: Uri,
     me: Uri,
+    files: Files,
     format: Format,
     caller: Caller,
     pace: Pace,
@@ -102,6 +108,11 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     Ok(Arc::new(Telegram {
         send: method("sendMessage")?,
         me: method("getMe")?,
+        files: Files {
+            photo: method("sendPhoto")?,
+            document: method("sendDocument")?,
+            group: method("sendMediaGroup")?,
+        },
         format: Format {
             unit: Unit::Utf16,
             part: settings.count(MAX_LENGTH, LIMIT),
@@ -143,12 +154,7 @@ impl Telegram {
         if let Some(entities) = next.part.rich.clone() {
             set("entities", entities);
         }
-        // The general topic has number 1 and must not be named.
-        if !matches!(thread, "" | "1") {
-            let topic: i64 = thread.parse().map_err(|_| Verdict::Permanent {
-                fault: Fault::Thread,
-                detail: Detail::new("the thread is no number of a topic"),
-            })?;
+        if let Some(topic) = topic(thread)? {
             set("message_thread_id", topic.into());
         }
         Ok(body)
@@ -156,7 +162,9 @@ impl Telegram {
 
     fn judge(&self, chat: &str, next: &Next, answer: &Answer) -> Verdict {
         if answer.status.is_success() && answer.json.pointer("/ok") == Some(&Value::Bool(true)) {
-            let id = answer.json.pointer("/result/message_id").map(Value::to_string);
+            let id = |at| answer.json.pointer(at).map(Value::to_string);
+            // Of several in a group the first one.
+            let id = id("/result/message_id").or_else(|| id("/result/0/message_id"));
             return next.accepted(id);
         }
         let words = answer.text_at("/description");
@@ -208,19 +216,38 @@ const TARGET: &[&str] = &[
     "group chat was",
 ];
 
+/// A text as it is sent.
+fn written(span: &Span) -> String {
+    match span {
+        Span::Ours(text) => text.clone(),
+        Span::Quoted(text) => mentions(text),
+    }
+}
+
+/// The number of a topic. The general one has number 1 and must not be named.
+fn topic(thread: &str) -> Result<Option<i64>, Verdict> {
+    if matches!(thread, "" | "1") {
+        return Ok(None);
+    }
+    let detail = || Detail::new("the thread is no number of a topic");
+    let topic = thread.parse();
+    topic.map(Some).map_err(|_| Verdict::Permanent { fault: Fault::Thread, detail: detail() })
+}
+
 fn cap(chat: &str) -> Cap {
     if chat.starts_with('-') { GROUP } else { CHAT }
 }
 
 #[async_trait]
 impl Channel for Telegram {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let parts = split(&message.spans, &self.format);
         let parts = parts.iter().enumerate().map(|(number, spans)| {
-            let text = |span: &Span| match span {
-                Span::Ours(text) => text.clone(),
-                Span::Quoted(text) => mentions(text),
-            };
+            let text = written;
             // What it is about stands out.
             let subject =
                 spans.first().filter(|span| number == 0 && matches!(span, Span::Quoted(_)));
@@ -230,7 +257,7 @@ impl Channel for Telegram {
                 length.map(|length| json!([{"type": "bold", "offset": 0, "length": length}]));
             Part { text: spans.iter().map(text).collect(), rich }
         });
-        pin(parts.collect())
+        pin_files(parts.collect(), files::GROUPS.of(&message.files))
     }
 
     #[tracing::instrument(level = "debug", name = "telegram.send", skip_all, fields(channel = %self.name))]
@@ -239,10 +266,17 @@ impl Channel for Telegram {
             let detail = Detail::new("a session is no chat");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
-        let prepared =
-            next(parcel).and_then(|next| Ok((Self::message(chat, thread, &next)?, next)));
-        let (body, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let now = next.clone();
+        let upload = |files, caption| self.upload(chat, thread, &now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let body = match Self::message(chat, thread, &next) {
+            Ok(body) => body,
             Err(verdict) => return verdict,
         };
         if let Err(busy) = self.pace.wait(chat, cap(chat)).await {

@@ -3,6 +3,7 @@
 mod discord;
 #[cfg(feature = "email")]
 mod email;
+mod form;
 mod matrix;
 mod mattermost;
 mod ntfy;
@@ -31,6 +32,7 @@ use tokio::{
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
+pub use form::{FormField, form};
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};
 pub use ntfy::ntfy;
@@ -101,6 +103,8 @@ pub struct PushMessage {
     pub text: String,
     /// Whether there was markup.
     pub rich: bool,
+    /// The files that are with it, by name and content.
+    pub files: Vec<(String, Bytes)>,
     /// The idempotency value, where the platform has one: a second message with it is not seen.
     pub key: String,
 }

@@ -51,6 +51,7 @@ pub const KNOWN: &[Known] = &[
     ]},
     Known { file: "gateway-bin/tests/process/parts.rs", cites: "", entries: &[
         ("d5_report_74_a_kill_at_a_later_part_repeats_no_earlier_one", "kill -9 while a later part of a message hangs, or waits after 429", "unknown", "the part that hung once more, marked; the one that waited once; no earlier one again"),
+        ("d5_report_74_a_kill_at_a_file_repeats_neither_the_text_nor_a_file_before_it", "kill -9 while the second file of a message is under way", "unknown", "that file once more, marked; the text and the first file once"),
     ]},
     Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
         ("report_86_a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),

@@ -116,6 +116,7 @@ fn message(heard: &Heard, room: &str, key: &str) -> Result<PushMessage, PushAnsw
         text: text.to_owned(),
         rich,
         key: key.replace("%2F", "/"),
+        ..PushMessage::default()
     })
 }
 

@@ -15,6 +15,15 @@ mod discord;
 mod documented;
 #[cfg(feature = "email")]
 mod email;
+#[cfg(any(
+    feature = "discord",
+    feature = "matrix",
+    feature = "mattermost",
+    feature = "ntfy",
+    feature = "slack",
+    feature = "telegram"
+))]
+mod files;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(feature = "mattermost")]

@@ -1,14 +1,16 @@
 //! Discord: messages of a bot, in a channel or in a thread, which is a channel there.
 
 mod answers;
+mod files;
 mod webhook;
 
 use std::{sync::Arc, time::Duration};
 
-use ::http::{HeaderValue, Request, header};
+use ::http::{HeaderValue, Request, Uri, header};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -20,15 +22,17 @@ use serde_json::{Value, json};
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    call::{Caller, get, post_json, sensitive},
+    attach::carry,
+    call::{Caller, Lost, get, post_json, sensitive},
     escape::markdown,
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
+    pin::{Next, Part, next, pin_files},
     split::{Format, Unit, split},
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{
         HttpClient,
         base::{base, route},
@@ -119,24 +123,33 @@ fn format(settings: &Settings) -> Format {
 /// Markup cannot be switched off and is never refused: all is escaped, and there is no other form.
 fn encode(message: &Message, format: &Format) -> String {
     let parts = split(&message.spans, format);
-    let text = |spans: &Vec<Span>| spans.iter().map(|span| markdown(span.text())).collect();
-    pin(parts.iter().map(|spans| Part { text: text(spans), rich: None }).collect())
+    let text = |spans: &Vec<Span>| spans.iter().map(written).collect();
+    let parts = parts.iter().map(|spans| Part { text: text(spans), rich: None });
+    pin_files(parts.collect(), files::GROUPS.of(&message.files))
+}
+
+fn written(span: &Span) -> String {
+    markdown(span.text())
 }
 
 /// What both ways to post have in common.
 fn body(next: &Next) -> Value {
+    said(&format!("{}{}", next.before, next.part.text))
+}
+
+fn said(content: &str) -> Value {
     json!({
-        "content": format!("{}{}", next.before, next.part.text),
+        "content": content,
         "allowed_mentions": {"parse": []},
         "flags": SUPPRESS_EMBEDS,
     })
 }
 
-fn post(uri: ::http::Uri, body: &Value) -> Request<Bytes> {
+fn post(uri: Uri, body: &Value) -> Request<Bytes> {
     agent(post_json(uri, body))
 }
 
-fn agent(mut request: Request<Bytes>) -> Request<Bytes> {
+fn agent<B>(mut request: Request<B>) -> Request<B> {
     request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
     request
 }
@@ -163,23 +176,41 @@ fn nonce(parcel: &Parcel) -> String {
 }
 
 impl Discord {
-    fn request(&self, to: &str, parcel: &Parcel, next: &Next) -> Result<Request<Bytes>, Verdict> {
+    /// Where messages to a channel are made.
+    fn address(&self, to: &str) -> Result<Uri, Verdict> {
         let target =
             |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
         if !is_id(to) {
             return Err(target("the chat is no id of a channel"));
         }
-        let uri = route(self.name.as_str(), &self.base, &format!("/channels/{to}/messages"))
-            .map_err(|_| target("the chat does not fit an address"))?;
-        let mut body = body(next);
+        route(self.name.as_str(), &self.base, &format!("/channels/{to}/messages"))
+            .map_err(|_| target("the chat does not fit an address"))
+    }
+
+    fn keyed(parcel: &Parcel, mut body: Value) -> Value {
         if let Some(fields) = body.as_object_mut() {
             fields.insert("nonce".to_owned(), nonce(parcel).into());
             fields.insert("enforce_nonce".to_owned(), true.into());
         }
-        Ok(self.authorized(post(uri, &body)))
+        body
     }
 
-    fn authorized(&self, mut request: Request<Bytes>) -> Request<Bytes> {
+    /// Sends the files of a part.
+    async fn upload(
+        &self,
+        (to, threaded): (&str, bool),
+        parcel: &Parcel,
+        next: &Next,
+        (files, caption): (Vec<OpenFile>, String),
+    ) -> Result<Verdict, Lost> {
+        let body = Self::keyed(parcel, said(&caption));
+        let request = self.authorized(files::post(self.address(to)?, body, files));
+        self.answers.pace.wait(to, CHAT).await?;
+        let answer = self.answers.caller.upload(request).await?;
+        Ok(self.answers.judge(to, threaded, next, &answer))
+    }
+
+    fn authorized<B>(&self, mut request: Request<B>) -> Request<B> {
         request.headers_mut().insert(header::AUTHORIZATION, self.authorization.clone());
         request
     }
@@ -187,6 +218,10 @@ impl Discord {
 
 #[async_trait]
 impl Channel for Discord {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         encode(message, &self.format)
     }
@@ -198,11 +233,17 @@ impl Channel for Discord {
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
         let to = if thread.is_empty() { chat } else { thread };
-        let prepared = check_thread(thread)
-            .and_then(|()| next(parcel))
-            .and_then(|next| Ok((self.request(to, parcel, &next)?, next)));
-        let (request, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match check_thread(thread).and_then(|()| next(parcel)) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let (now, at) = (next.clone(), (to.as_str(), !thread.is_empty()));
+        let upload = |files, caption| self.upload(at, parcel, &now, (files, caption));
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let request = match self.address(to) {
+            Ok(uri) => self.authorized(post(uri, &Self::keyed(parcel, body(&next)))),
             Err(verdict) => return verdict,
         };
         if let Err(busy) = self.answers.pace.wait(to, CHAT).await {

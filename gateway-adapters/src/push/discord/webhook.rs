@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use ::http::Uri;
 use async_trait::async_trait;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel},
@@ -16,17 +17,19 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::{
     CHAT, DEFAULT_LENGTH, TOKEN, agent,
     answers::{Answers, code},
-    body, check_thread, encode, format, post,
+    body, check_thread, encode, files, format, post, said, written,
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{HttpClient, base::hook},
     push::{
         AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
-        call::{Answer, Caller, get},
+        attach::carry,
+        call::{Answer, Caller, Lost, get},
         max_length,
         pace::Pace,
-        pin::next,
+        pin::{Next, next},
         split::Format,
     },
 };
@@ -99,6 +102,21 @@ impl Webhook {
         self.at(&format!("{}?{query}", self.hook.path()))
     }
 
+    /// Sends the files of a part.
+    async fn upload(
+        &self,
+        thread: &str,
+        next: &Next,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> Result<Verdict, Lost> {
+        let request = files::post(self.address(thread)?, said(&caption), files);
+        self.answers.pace.wait("", CHAT).await?;
+        let answer = self.answers.caller.upload(request).await?;
+        let verdict = self.answers.judge("", !thread.is_empty(), next, &answer);
+        Ok(self.remember(&answer, verdict))
+    }
+
     fn at(&self, path: &str) -> Result<Uri, Verdict> {
         let mut parts = self.hook.clone().into_parts();
         let unfit = || Verdict::Unreachable { detail: Detail::new("the address does not fit") };
@@ -131,6 +149,10 @@ const GONE: &[u64] = &[10_015, 50_027];
 
 #[async_trait]
 impl Channel for Webhook {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         encode(message, &self.format)
     }
@@ -141,16 +163,22 @@ impl Channel for Webhook {
             let detail = Detail::new("a session is no channel");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
-        let prepared = check_thread(thread)
-            .and_then(|()| next(parcel))
-            .and_then(|next| Ok((post(self.address(thread)?, &body(&next)), next)));
-        let (request, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match check_thread(thread).and_then(|()| next(parcel)) {
+            Ok(next) => next,
             Err(verdict) => return verdict,
         };
         if let Some(ended) = self.ended() {
             return ended;
         }
+        let now = next.clone();
+        let upload = |files, caption| self.upload(thread, &now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let request = match self.address(thread) {
+            Ok(uri) => post(uri, &body(&next)),
+            Err(verdict) => return verdict,
+        };
         if let Err(busy) = self.answers.pace.wait("", CHAT).await {
             return busy;
         }

@@ -3,11 +3,12 @@
 
 use std::{path::Path, thread, time::Duration};
 
+use http_body_util::BodyExt as _;
 use kanban_notify::{
     artifacts::{Attachment, Refusal},
-    message::{Parcel, Span},
+    message::{Destination, Parcel, Span},
     text::files::shown,
-    verdict::{Fault, Verdict},
+    verdict::{Detail, Fault, Verdict},
 };
 use tokio::{sync::oneshot, time::timeout};
 
@@ -15,12 +16,17 @@ use super::{
     call::Lost,
     pin::{File, Next, Part},
 };
-use crate::files::{self, OpenFile};
+use crate::files::{
+    self, OpenFile,
+    stream::{FileBody, Piece},
+};
 
 /// So long may the files of a part take to be opened.
 const OPENING: Duration = Duration::from_secs(10);
 /// After so many failures of a part its files are only told of.
-const FAILURES: u32 = 3;
+pub const FAILURES: u32 = 3;
+/// What is said of a file that a platform does not take.
+pub const REFUSED: &str = "refused here";
 /// What is said of a file that is there no more, or is another one.
 const GONE: &str = "gone or changed since";
 
@@ -95,13 +101,8 @@ pub async fn carry<Sending: Future<Output = Result<Verdict, Lost>>>(
                     fault: Fault::Payload | Fault::Target | Fault::Quota,
                     detail,
                 }) => {
-                    let reason = detail.as_str();
-                    tracing::warn!(
-                        channel = parcel.destination.channel().as_str(),
-                        reason,
-                        "a platform refused files; they are only told of"
-                    );
-                    names("refused here")
+                    told_of(&parcel.destination, &detail);
+                    names(REFUSED)
                 }
                 Ok(verdict) | Err(Lost::Verdict(verdict)) => return Some(verdict),
                 Err(Lost::Changed) => names(GONE),
@@ -112,8 +113,36 @@ pub async fn carry<Sending: Future<Output = Result<Verdict, Lost>>>(
     None
 }
 
+/// Says in the log that a platform does not take files, and why.
+pub fn told_of(destination: &Destination, detail: &Detail) {
+    let (channel, reason) = (destination.channel().as_str(), detail.as_str());
+    tracing::warn!(channel, reason, "a platform refused files; they are only told of");
+}
+
+/// A file's name and content, or its name and why it has none.
+type Named<T> = (String, T);
+
+/// The contents of files, and those that are not what they were, with the reason.
+pub async fn contents(all: Vec<File>) -> (Vec<Named<Vec<u8>>>, Vec<Named<String>>) {
+    let (open, mut lost) = opened(all).await;
+    let mut read = Vec::new();
+    for file in open {
+        let name = file.name.clone();
+        let content = FileBody::new(vec![Piece::File(file)]).collect();
+        match timeout(OPENING, content).await {
+            Ok(Ok(content)) => read.push((name, content.to_bytes().into())),
+            Ok(Err(_)) => lost.push((name, GONE.to_owned())),
+            Err(_) => lost.push((name, Refusal::TooLate.words().to_owned())),
+        }
+    }
+    (read, lost)
+}
+
 /// Opens files, off this thread: those that are what they were, and the others with the reason.
 pub async fn opened(all: Vec<File>) -> (Vec<OpenFile>, Vec<(String, String)>) {
+    if all.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
     let (tell, told) = oneshot::channel();
     let names: Vec<String> = all.iter().map(|file| file.name.clone()).collect();
     let opening = thread::Builder::new().name("files".to_owned()).spawn(move || {

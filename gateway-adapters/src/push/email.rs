@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel},
@@ -17,9 +18,11 @@ use kanban_notify::{
 use lettre::Address;
 use secrecy::SecretString;
 
-use self::smtp::Server;
+use self::{letter::With, smtp::Server};
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings, max_length,
+    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    attach::{FAILURES, REFUSED, contents, told_of},
+    max_length,
     pin::{Next, next},
     split::{Format, Unit},
 };
@@ -141,8 +144,37 @@ fn address(text: &str) -> Result<Address, &'static str> {
 
 impl Email {
     async fn deliver(&self, parcel: &Parcel, to: &Address, next: &Next) -> Verdict {
+        let all = letter::files(next);
+        let names = |why: &str| -> Vec<_> {
+            all.iter().map(|file| (file.name.clone(), why.to_owned())).collect()
+        };
+        let with = if parcel.failures >= FAILURES {
+            With { lost: names("it failed several times"), ..With::default() }
+        } else {
+            let (files, lost) = contents(all.clone()).await;
+            With { files, lost }
+        };
+        let has_files = !with.files.is_empty();
+        match self.deliver_with(parcel, to, next, with).await {
+            // The same letter without what may have been too much.
+            Verdict::Permanent { fault: Fault::Payload, detail } if has_files => {
+                told_of(&parcel.destination, &detail);
+                let with = With { lost: names(REFUSED), ..With::default() };
+                self.deliver_with(parcel, to, next, with).await
+            }
+            verdict => verdict,
+        }
+    }
+
+    async fn deliver_with(
+        &self,
+        parcel: &Parcel,
+        to: &Address,
+        next: &Next,
+        with: With,
+    ) -> Verdict {
         let id = letter::message_id(&self.from, &parcel.part_key());
-        let Ok(letter) = letter::of(&self.from, to, &id, next) else {
+        let Ok(letter) = letter::of(&self.from, to, &id, next, with) else {
             let detail = Detail::new("the message does not fit a letter");
             return Verdict::Permanent { fault: Fault::Payload, detail };
         };
@@ -165,6 +197,10 @@ impl Email {
 
 #[async_trait]
 impl Channel for Email {
+    fn takes(&self) -> Takes {
+        letter::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         letter::pinned(message, &self.format)
     }

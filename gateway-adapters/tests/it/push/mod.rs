@@ -17,6 +17,7 @@ mod documented;
 mod email;
 #[cfg(any(
     feature = "discord",
+    feature = "email",
     feature = "matrix",
     feature = "mattermost",
     feature = "ntfy",

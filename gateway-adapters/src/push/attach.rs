@@ -138,6 +138,16 @@ pub async fn contents(all: Vec<File>) -> (Vec<Named<Vec<u8>>>, Vec<Named<String>
     (read, lost)
 }
 
+/// What became of an upload that nobody sees by itself: there is no doubt about that.
+pub fn unseen(lost: Lost) -> Lost {
+    match lost {
+        Lost::Verdict(Verdict::Unknown { detail }) => {
+            Lost::Verdict(Verdict::Retryable { retry_after: None, detail })
+        }
+        other => other,
+    }
+}
+
 /// Opens files, off this thread: those that are what they were, and the others with the reason.
 pub async fn opened(all: Vec<File>) -> (Vec<OpenFile>, Vec<(String, String)>) {
     if all.is_empty() {

@@ -117,6 +117,20 @@ pub enum Lost {
     Verdict(Verdict),
 }
 
+impl Lost {
+    /// The verdict, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost::Changed`].
+    pub fn verdict(self) -> Result<Verdict, Self> {
+        match self {
+            Self::Verdict(verdict) => Ok(verdict),
+            Self::Changed => Err(self),
+        }
+    }
+}
+
 impl From<Verdict> for Lost {
     fn from(verdict: Verdict) -> Self {
         Self::Verdict(verdict)

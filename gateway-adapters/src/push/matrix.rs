@@ -1,5 +1,6 @@
 //! Matrix: one event for each part, whose transaction is its key, so that a server takes it once.
 
+mod files;
 mod session;
 
 use std::{sync::Arc, time::Duration};
@@ -8,6 +9,7 @@ use ::http::{Method, Request, header};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -18,11 +20,12 @@ use serde_json::{Value, json};
 
 use super::{
     Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    attach::carry,
     call::{Answer, get, named, post_json},
     escape::{html, mentions},
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
+    pin::{Next, Part, next, pin_files},
     split::{Format, Unit, split},
 };
 use crate::{
@@ -165,6 +168,20 @@ fn rest(answer: &Answer) -> Option<Duration> {
     told.map(Duration::from_millis).map(clamp).max(answer.retry_after)
 }
 
+fn set(event: &mut Value, key: &str, value: Value) {
+    if let Some(fields) = event.as_object_mut() {
+        fields.insert(key.to_owned(), value);
+    }
+}
+
+/// A text as it is sent.
+fn written(span: &Span) -> String {
+    match span {
+        Span::Ours(text) => text.clone(),
+        Span::Quoted(text) => mentions(text),
+    }
+}
+
 impl Matrix {
     fn request(
         &self,
@@ -172,6 +189,26 @@ impl Matrix {
         thread: &str,
         key: &str,
         next: &Next,
+    ) -> Result<Request<Bytes>, Verdict> {
+        let mut event = json!({
+            "msgtype": self.kind,
+            "body": format!("{}{}", next.before, next.part.text),
+            // Nobody is meant, whatever names are in the text.
+            "m.mentions": {},
+        });
+        if let Some(rich) = next.part.rich.as_ref().and_then(Value::as_str) {
+            set(&mut event, "format", "org.matrix.custom.html".into());
+            set(&mut event, "formatted_body", format!("{}{rich}", next.before).into());
+        }
+        self.event(room, thread, key, event)
+    }
+
+    fn event(
+        &self,
+        room: &str,
+        thread: &str,
+        key: &str,
+        mut event: Value,
     ) -> Result<Request<Bytes>, Verdict> {
         let fault = |fault, reason| Verdict::Permanent { fault, detail: Detail::new(reason) };
         // The newest rooms have no server behind a colon.
@@ -185,21 +222,6 @@ impl Matrix {
         );
         let uri = route(self.name.as_str(), &self.base, &path)
             .map_err(|_| fault(Fault::Target, "the room does not fit an address"))?;
-        let mut event = json!({
-            "msgtype": self.kind,
-            "body": format!("{}{}", next.before, next.part.text),
-            // Nobody is meant, whatever names are in the text.
-            "m.mentions": {},
-        });
-        let mut set = |key: &str, value: Value| {
-            if let Some(fields) = event.as_object_mut() {
-                fields.insert(key.to_owned(), value);
-            }
-        };
-        if let Some(rich) = next.part.rich.as_ref().and_then(Value::as_str) {
-            set("format", "org.matrix.custom.html".into());
-            set("formatted_body", format!("{}{rich}", next.before).into());
-        }
         if !thread.is_empty() {
             if !thread.starts_with('$') {
                 let reason = "the thread is no id of an event: those begin with $";
@@ -211,7 +233,7 @@ impl Matrix {
                 "is_falling_back": true,
                 "m.in_reply_to": {"event_id": thread},
             });
-            set("m.relates_to", relation);
+            set(&mut event, "m.relates_to", relation);
         }
         let mut request = post_json(uri, &event);
         *request.method_mut() = Method::PUT;
@@ -269,13 +291,14 @@ fn is_of_thread(words: &str) -> bool {
 
 #[async_trait]
 impl Channel for Matrix {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let parts = split(&message.spans, &self.format);
         let parts = parts.iter().enumerate().map(|(number, spans)| {
-            let text = |span: &Span| match span {
-                Span::Ours(text) => text.clone(),
-                Span::Quoted(text) => mentions(text),
-            };
+            let text = written;
             // What it is about stands out.
             let rich = match spans.split_first() {
                 Some((subject @ Span::Quoted(_), others)) if number == 0 => {
@@ -286,7 +309,7 @@ impl Channel for Matrix {
             };
             Part { text: spans.iter().map(text).collect(), rich }
         });
-        pin(parts.collect())
+        pin_files(parts.collect(), files::GROUPS.of(&message.files))
     }
 
     #[tracing::instrument(level = "debug", name = "matrix.send", skip_all, fields(channel = %self.name))]
@@ -295,10 +318,18 @@ impl Channel for Matrix {
             let detail = Detail::new("a session is no room");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
-        let prepared = next(parcel)
-            .and_then(|next| Ok((self.request(room, thread, &parcel.part_key(), &next)?, next)));
-        let (mut request, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let (now, at) = (next.clone(), (room.as_str(), thread.as_str()));
+        let upload = |files, caption| self.upload(at, parcel, &now, (files, caption));
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let request = self.request(room, thread, &parcel.part_key(), &next);
+        let mut request = match request {
+            Ok(request) => request,
             Err(verdict) => return verdict,
         };
         if let Err(busy) = self.pace.wait(room, ROOM).await {

@@ -1,6 +1,7 @@
 //! Slack: `chat.postMessage` with the token of a bot, as text without markup; one token for each workspace.
 
 mod errors;
+mod files;
 mod webhook;
 
 use std::{
@@ -13,6 +14,7 @@ use ::http::{HeaderValue, Request, Uri, header};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -24,10 +26,11 @@ use serde_json::{Value, json};
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    attach::carry,
     call::{Answer, Caller, of_credential, post_json, sensitive},
     escape, max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
+    pin::{Next, Part, next, pin_files},
     split::{Format, Unit, split},
 };
 use crate::{
@@ -39,6 +42,7 @@ use crate::{
 };
 
 use errors::{DOUBTFUL, LATER, fault_of};
+use files::Files;
 pub use webhook::PLATFORM as WEBHOOK;
 
 /// The entry in the list.
@@ -97,6 +101,7 @@ struct Slack {
     origin: String,
     post: Uri,
     test: Uri,
+    files: Files,
     format: Format,
     caller: Caller,
     workspaces: Vec<Workspace>,
@@ -125,6 +130,10 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     Ok(Arc::new(Slack {
         post: route(name.as_str(), &base, "/chat.postMessage")?,
         test: route(name.as_str(), &base, "/auth.test")?,
+        files: Files {
+            place: route(name.as_str(), &base, "/files.getUploadURLExternal")?,
+            complete: route(name.as_str(), &base, "/files.completeUploadExternal")?,
+        },
         format: format(settings),
         workspaces: workspaces.collect::<Result<_, AdapterError>>()?,
         homes: Mutex::default(),
@@ -146,8 +155,13 @@ fn format(settings: &Settings) -> Format {
 
 fn encode(message: &Message, format: &Format) -> String {
     let parts = split(&message.spans, format);
-    let text = |spans: &Vec<Span>| spans.iter().map(|span| escape::slack(span.text())).collect();
-    pin(parts.iter().map(|spans| Part { text: text(spans), rich: None }).collect())
+    let text = |spans: &Vec<Span>| spans.iter().map(written).collect();
+    let parts = parts.iter().map(|spans| Part { text: text(spans), rich: None });
+    pin_files(parts.collect(), files::GROUPS.of(&message.files))
+}
+
+fn written(span: &Span) -> String {
+    escape::slack(span.text())
 }
 
 /// What both ways to post have in common.
@@ -161,18 +175,19 @@ fn body(thread: &str, next: &Next) -> Result<Value, Verdict> {
         "unfurl_media": false,
     });
     if !thread.is_empty() {
-        let is_time = thread.split_once('.').is_some_and(|(seconds, rest)| {
-            [seconds, rest]
-                .iter()
-                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
-        });
-        if !is_time {
+        if !is_time(thread) {
             let detail = Detail::new("the thread is no timestamp of a message");
             return Err(Verdict::Permanent { fault: Fault::Thread, detail });
         }
         set(&mut body, "thread_ts", thread);
     }
     Ok(body)
+}
+
+/// Whether this is the timestamp of a message.
+fn is_time(thread: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    thread.split_once('.').is_some_and(|(seconds, rest)| digits(seconds) && digits(rest))
 }
 
 fn set(body: &mut Value, key: &str, value: &str) {
@@ -275,6 +290,10 @@ impl Slack {
 
 #[async_trait]
 impl Channel for Slack {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         encode(message, &self.format)
     }
@@ -285,9 +304,17 @@ impl Channel for Slack {
             let detail = Detail::new("a session is no channel");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
-        let prepared = next(parcel).and_then(|next| Ok((body(thread, &next)?, next)));
-        let (mut body, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let (now, at) = (next.clone(), (chat.as_str(), thread.as_str()));
+        let upload = |files, caption| self.upload(at, &now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let mut body = match body(thread, &next) {
+            Ok(body) => body,
             Err(verdict) => return verdict,
         };
         set(&mut body, "channel", chat);

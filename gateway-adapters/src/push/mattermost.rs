@@ -1,11 +1,13 @@
 //! Mattermost: a post by the API, with its thread and its key, or by an incoming webhook.
 
+mod files;
 mod way;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -15,11 +17,12 @@ use kanban_notify::{
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    attach::carry,
     call::{Answer, Caller, named},
     escape::{BREAK, mattermost},
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
+    pin::{Next, Part, next, pin_files},
     split::{Format, Unit, split},
 };
 use crate::{AdapterError, http::HttpClient};
@@ -169,6 +172,13 @@ const OF_CHANNEL: &[&str] = &[
 
 #[async_trait]
 impl Channel for Mattermost {
+    fn takes(&self) -> Takes {
+        match self.way {
+            Way::Api { .. } => files::TAKES,
+            Way::Hook(_) => Takes::NOTHING,
+        }
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let parts = split(&message.spans, &self.format);
         let parts = parts.iter().enumerate().map(|(number, spans)| {
@@ -187,7 +197,7 @@ impl Channel for Mattermost {
             };
             Part { text, rich }
         });
-        pin(parts.collect())
+        pin_files(parts.collect(), files::GROUPS.of(&message.files))
     }
 
     #[tracing::instrument(level = "debug", name = "mattermost.send", skip_all, fields(channel = %self.name))]
@@ -196,13 +206,24 @@ impl Channel for Mattermost {
             let detail = Detail::new("a session is no channel");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
-        let prepared = next(parcel).and_then(|next| {
-            let rich = next.part.rich.as_ref().and_then(serde_json::Value::as_str);
-            let text = format!("{}{}", next.before, rich.unwrap_or(&next.part.text));
-            Ok((self.way.message(chat, thread, &parcel.part_key(), &text)?, next))
-        });
-        let (request, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let (now, at) = (next.clone(), (chat.as_str(), thread.as_str()));
+        let upload = |files, caption| self.upload(at, parcel, &now, (files, caption));
+        let written = |span: &Span| mattermost(span.text());
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let rich = next.part.rich.as_ref().and_then(serde_json::Value::as_str);
+        // Nothing at the beginning is a heading or a list, also of what stands for files.
+        let begin = (!now.files.is_empty()).then_some(BREAK);
+        let mut text = String::from_iter(begin);
+        text.push_str(next.before);
+        text.push_str(rich.unwrap_or(&next.part.text));
+        let request = match self.way.message(at, &parcel.part_key(), &text, &[]) {
+            Ok(request) => request,
             Err(verdict) => return verdict,
         };
         if let Err(busy) = self.pace.wait(chat, CHANNEL).await {

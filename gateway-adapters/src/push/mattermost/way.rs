@@ -1,6 +1,6 @@
 //! The two ways into Mattermost: its API, and an incoming webhook.
 
-use ::http::{HeaderValue, Request, Uri, header};
+use ::http::{HeaderValue, Method, Request, Uri, header};
 use bytes::Bytes;
 use kanban_notify::{
     ids::ChannelName,
@@ -11,9 +11,14 @@ use serde_json::{Value, json};
 
 use crate::{
     AdapterError,
-    http::base::{base, route},
+    files::{
+        OpenFile,
+        stream::{FileBody, Piece},
+    },
+    http::base::{base, route, segment},
     push::{
         Settings,
+        attach::content_type,
         call::{Answer, get, post_json},
     },
 };
@@ -26,6 +31,8 @@ pub enum Way {
         posts: Uri,
         /// Who the token belongs to.
         me: Uri,
+        /// Where files are kept.
+        files: Uri,
         /// The token.
         authorization: HeaderValue,
     },
@@ -68,9 +75,10 @@ impl Way {
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
             .map_err(|_| key("it cannot be sent in a header"))?;
         authorization.set_sensitive(true);
-        let (posts, me) =
-            (route(channel, &base, "/api/v4/posts")?, route(channel, &base, "/api/v4/users/me")?);
-        Ok((Self::Api { posts, me, authorization }, vec![token]))
+        let at = |path| route(channel, &base, path);
+        let (posts, me) = (at("/api/v4/posts")?, at("/api/v4/users/me")?);
+        let files = at("/api/v4/files")?;
+        Ok((Self::Api { posts, me, files, authorization }, vec![token]))
     }
 
     /// A request that makes a post.
@@ -80,10 +88,10 @@ impl Way {
     /// Permanent, where the chat or the thread is none.
     pub fn message(
         &self,
-        chat: &str,
-        thread: &str,
+        (chat, thread): (&str, &str),
         key: &str,
         text: &str,
+        files: &[String],
     ) -> Result<Request<Bytes>, Verdict> {
         let fault = |fault, reason| Err(Verdict::Permanent { fault, detail: Detail::new(reason) });
         match self {
@@ -106,9 +114,38 @@ impl Way {
                 if let Some(fields) = post.as_object_mut().filter(|_| !thread.is_empty()) {
                     fields.insert("root_id".to_owned(), Value::from(thread));
                 }
+                if let Some(fields) = post.as_object_mut().filter(|_| !files.is_empty()) {
+                    fields.insert("file_ids".to_owned(), json!(files));
+                }
                 Ok(authorized(post_json(posts.clone(), &post), authorization))
             }
         }
+    }
+
+    /// A request that has a file kept for a channel.
+    ///
+    /// # Errors
+    ///
+    /// Permanent, where the chat is none, and for a webhook, which takes no files.
+    pub fn file(&self, chat: &str, file: OpenFile) -> Result<Request<FileBody>, Verdict> {
+        let refused = |fault, reason| Verdict::Permanent { fault, detail: Detail::new(reason) };
+        let Self::Api { files, authorization, .. } = self else {
+            return Err(refused(Fault::Payload, "a webhook takes no files"));
+        };
+        if !is_id(chat) {
+            return Err(refused(Fault::Target, "the chat is no id of a channel"));
+        }
+        let query = format!("?channel_id={chat}&filename={}", segment(&file.name));
+        let mut parts = files.clone().into_parts();
+        let unfit = || refused(Fault::Payload, "the name of the file does not fit an address");
+        parts.path_and_query =
+            Some(format!("{}{query}", files.path()).parse().map_err(|_| unfit())?);
+        let kind = HeaderValue::from_static(content_type(&file.name));
+        let mut request = Request::new(FileBody::new(vec![Piece::File(file)]));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_parts(parts).map_err(|_| unfit())?;
+        request.headers_mut().insert(header::CONTENT_TYPE, kind);
+        Ok(authorized(request, authorization))
     }
 
     /// The id of what was certainly accepted; a webhook tells none.
@@ -145,7 +182,7 @@ fn is_id(text: &str) -> bool {
     text.len() == 26 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-fn authorized(mut request: Request<Bytes>, value: &HeaderValue) -> Request<Bytes> {
+fn authorized<B>(mut request: Request<B>, value: &HeaderValue) -> Request<B> {
     request.headers_mut().insert(header::AUTHORIZATION, value.clone());
     request
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{Heard, PushAnswer, PushMessage, lock},
+    super::{Heard, PushAnswer, PushMessage, form::unescaped, lock},
     is_time, shown,
 };
 
@@ -90,16 +90,4 @@ impl Shelf {
         let text = shown(text_of("initial_comment")).ok_or("invalid_arguments")?;
         Ok(PushMessage { chat, thread, text, files, ..PushMessage::default() })
     }
-}
-
-/// A text out of a form.
-fn unescaped(text: &str) -> Option<String> {
-    let mut pieces = text.split('%');
-    let mut bytes = pieces.next()?.as_bytes().to_vec();
-    for piece in pieces {
-        let (code, rest) = piece.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(code, 16).ok()?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }

@@ -1,12 +1,15 @@
 //! ntfy: a message to a topic, as the body of a request, so that its whole length counts as text.
 
+mod files;
+
 use std::{sync::Arc, time::Duration};
 
-use ::http::{HeaderName, HeaderValue, Method, Request, header};
+use ::http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use async_trait::async_trait;
 use base64::Engine as _;
 use bytes::Bytes;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -18,11 +21,12 @@ use serde_json::Value;
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    attach::carry,
     call::{Answer, Caller, get, of_credential, sensitive},
     escape::markdown,
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin},
+    pin::{Next, Part, next, pin_files},
     split::{Format, Unit, split},
 };
 use crate::{
@@ -139,15 +143,19 @@ fn authorization(name: &ChannelName, token: &str) -> Result<HeaderValue, Adapter
 }
 
 impl Ntfy {
-    fn request(&self, topic: &str, next: &Next) -> Result<Request<Bytes>, Verdict> {
+    fn address(&self, topic: &str) -> Result<Uri, Verdict> {
         let target =
             |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
         let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if !(1..=64).contains(&topic.len()) || !topic.bytes().all(is_fit) {
             return Err(target("a topic has 1 to 64 of a-z, A-Z, 0-9, _ and -"));
         }
-        let uri = route(self.name.as_str(), &self.base, &format!("/{topic}"))
-            .map_err(|_| target("the topic does not fit an address"))?;
+        route(self.name.as_str(), &self.base, &format!("/{topic}"))
+            .map_err(|_| target("the topic does not fit an address"))
+    }
+
+    fn request(&self, topic: &str, next: &Next) -> Result<Request<Bytes>, Verdict> {
+        let uri = self.address(topic)?;
         let rich = next.part.rich.as_ref().and_then(Value::as_str);
         let text = rich.unwrap_or(&next.part.text);
         let mut request = Request::new(Bytes::from(format!("{}{text}", next.before)));
@@ -161,7 +169,7 @@ impl Ntfy {
         Ok(self.authorized(request))
     }
 
-    fn authorized(&self, mut request: Request<Bytes>) -> Request<Bytes> {
+    fn authorized<B>(&self, mut request: Request<B>) -> Request<B> {
         if let Some(value) = &self.authorization {
             request.headers_mut().insert(header::AUTHORIZATION, value.clone());
         }
@@ -191,6 +199,10 @@ const MARKDOWN: HeaderName = HeaderName::from_static("markdown");
 
 #[async_trait]
 impl Channel for Ntfy {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let parts = split(&message.spans, &self.format);
         let parts = parts.iter().map(|spans| {
@@ -201,7 +213,7 @@ impl Channel for Ntfy {
             let rich = self.is_markdown.then(|| Value::from(rich.collect::<String>()));
             Part { text: spans.iter().map(Span::text).collect(), rich }
         });
-        pin(parts.collect())
+        pin_files(parts.collect(), files::GROUPS.of(&message.files))
     }
 
     #[tracing::instrument(level = "debug", name = "ntfy.send", skip_all, fields(channel = %self.name))]
@@ -210,9 +222,19 @@ impl Channel for Ntfy {
             let detail = Detail::new("a session is no topic");
             return Verdict::Permanent { fault: Fault::Target, detail };
         };
-        let prepared = next(parcel).and_then(|next| Ok((self.request(topic, &next)?, next)));
-        let (request, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let now = next.clone();
+        let upload = |files, caption| self.upload(topic, &now, files, caption);
+        // What stands for files is never marked as Markdown.
+        let written = |span: &Span| span.text().to_owned();
+        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+            return verdict;
+        }
+        let request = match self.request(topic, &next) {
+            Ok(request) => request,
             Err(verdict) => return verdict,
         };
         if let Err(busy) = self.pace.wait(topic, VISITOR).await {

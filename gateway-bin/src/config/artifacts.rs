@@ -47,3 +47,28 @@ fn roots(reader: &mut Reader<'_>) -> Vec<PathBuf> {
 pub(super) fn keep(files: &mut FileSettings, config: Option<&Path>) {
     files.kept.extend(config.map(Path::to_owned));
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Env, load};
+
+    #[test]
+    fn what_cannot_be_a_place_or_a_choice_is_refused() {
+        for (key, value, told) in [
+            ("ARTIFACTS", "all", "must be \"off\" or \"listed\" or \"listed+found\", not \"all\""),
+            ("ARTIFACT_ROOTS", "/", "not the root of all"),
+            ("ARTIFACT_ROOTS", "out", "whole paths"),
+            ("ARTIFACT_FILES", "0", "must be 1 to 32"),
+            ("ARTIFACT_BYTES", "0", "must be 1 to 2000000000"),
+        ] {
+            let name = format!("KANBAN_GATEWAY_{key}");
+            let env = Env::from_iter([("HOME", "/nowhere"), (name.as_str(), value)]);
+            let problems = load(None, &env).unwrap_err().to_string();
+            assert!(problems.contains(told), "{problems}");
+        }
+        let env =
+            Env::from_iter([("HOME", "/nowhere"), ("KANBAN_GATEWAY_ARTIFACT_ROOTS", "~/o,/p")]);
+        let roots = load(None, &env).unwrap().config.files.roots;
+        assert_eq!(roots, ["/nowhere/o", "/p"].map(std::path::PathBuf::from));
+    }
+}

@@ -76,11 +76,13 @@ impl Files for FileGuard {
 /// Looks at one file. It may hang, where the file system does.
 fn check(path: &str, places: &Places) -> Result<Attachment, Refusal> {
     let expanded = expanded(path, places).filter(|path| path.is_absolute());
-    let path_given = expanded.ok_or(Refusal::NotAFile)?;
-    let seen = open::look(&path_given)?;
+    let seen = open::look(&expanded.ok_or(Refusal::NotAFile)?)?;
     let real = seen.path.to_str().filter(|real| real.len() <= PATH_BYTES.saturating_mul(4));
     let real = real.ok_or(Refusal::NotAFile)?.to_owned();
-    if !filter::may_leave(&seen.path, places) || places.keeps(&seen.path, seen.inode) {
+    // What is outside of the root that we see has no place.
+    let is_placed = seen.path.is_absolute();
+    if !is_placed || !filter::may_leave(&seen.path, places) || places.keeps(&seen.path, seen.inode)
+    {
         return Err(Refusal::Denied);
     }
     seen.readable()?;

@@ -154,7 +154,7 @@ async fn d4_what_is_owed_waits_in_the_ledger_and_not_in_memory() {
 const MOST_FILES_KIB: u64 = 48 * 1_024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_read_while_they_leave_and_not_held() {
+async fn d5_files_are_read_while_they_leave_and_not_held() {
     let platform = PushServer::start(telegram("1:FAKE")).await.unwrap();
     let mut world = World::new().await;
     world.set("telegram.token", "1:FAKE");

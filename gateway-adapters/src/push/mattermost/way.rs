@@ -32,7 +32,7 @@ pub enum Way {
         /// Who the token belongs to.
         me: Uri,
         /// Where files are kept.
-        files: Uri,
+        files: String,
         /// The token.
         authorization: HeaderValue,
     },
@@ -77,7 +77,7 @@ impl Way {
         authorization.set_sensitive(true);
         let at = |path| route(channel, &base, path);
         let (posts, me) = (at("/api/v4/posts")?, at("/api/v4/users/me")?);
-        let files = at("/api/v4/files")?;
+        let files = at("/api/v4/files")?.to_string();
         Ok((Self::Api { posts, me, files, authorization }, vec![token]))
     }
 
@@ -135,15 +135,12 @@ impl Way {
         if !is_id(chat) {
             return Err(refused(Fault::Target, "the chat is no id of a channel"));
         }
-        let query = format!("?channel_id={chat}&filename={}", segment(&file.name));
-        let mut parts = files.clone().into_parts();
+        let uri = format!("{files}?channel_id={chat}&filename={}", segment(&file.name));
         let unfit = || refused(Fault::Payload, "the name of the file does not fit an address");
-        parts.path_and_query =
-            Some(format!("{}{query}", files.path()).parse().map_err(|_| unfit())?);
         let kind = HeaderValue::from_static(content_type(&file.name));
         let mut request = Request::new(FileBody::new(vec![Piece::File(file)]));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::from_parts(parts).map_err(|_| unfit())?;
+        *request.uri_mut() = uri.parse().map_err(|_| unfit())?;
         request.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(authorized(request, authorization))
     }

@@ -169,7 +169,6 @@ fn message(
         files,
         rich,
         key: key.replace("%2F", "/"),
-        ..PushMessage::default()
     })
 }
 

@@ -1,12 +1,10 @@
 //! Where files of tasks may be taken from: what the configuration and Hermes say, each time they are looked at.
 
-use std::path::{Path, PathBuf};
-
 use gateway_adapters::files::{FileGuard, Places};
 
 use crate::{
     config::{Config, Env},
-    hermes::{HermesHome, board_variables},
+    hermes::{HermesHome, Media},
 };
 
 /// A guard for these settings.
@@ -17,22 +15,12 @@ pub(super) fn guard(config: &Config, env: &Env) -> FileGuard {
 
 fn places(config: &Config, env: &Env) -> Places {
     let hermes = HermesHome::resolve(&config.hermes_home, env);
-    let variable = board_variables(&config.hermes_home, env);
-    let folders = |name: &str| -> Vec<PathBuf> {
-        let text = variable(name).unwrap_or_default();
-        let folders = text.split([':', ',']).map(str::trim).filter(|folder| !folder.is_empty());
-        folders.map(|folder| env.expand(Path::new(folder))).collect()
-    };
-    let is_on = |name| {
-        let value: String = variable(name).unwrap_or_default();
-        ["1", "true", "yes", "on"].contains(&value.trim().to_ascii_lowercase().as_str())
-    };
-    let strict = config.files.strict || is_on("HERMES_MEDIA_DELIVERY_STRICT");
+    let media = Media::read(&hermes.root, env);
+    let strict = config.files.strict || media.strict;
     let mut allowed = config.files.roots.clone();
-    allowed.extend(folders("HERMES_MEDIA_ALLOW_DIRS"));
+    allowed.extend(media.allowed);
     if !strict {
-        allowed.extend(folders("HERMES_KANBAN_WORKSPACES_ROOT"));
-        allowed.extend(folders("HERMES_KANBAN_ATTACHMENTS_ROOT"));
+        allowed.extend(media.work);
     }
     let mut kept = config.files.kept.clone();
     kept.push(config.ledger.clone());

@@ -104,6 +104,29 @@ async fn report_44_nothing_internal_leaves_by_prose_or_by_a_link() {
     assert!(seen.len() == 1 && !seen[0].text.contains("ttached"), "{seen:?}");
 }
 
+/// What workers hand over lies in Hermes' own folders, and those that are allowed may lie anywhere.
+#[tokio::test]
+async fn report_44_hermes_caches_and_allowed_folders_are_open_and_strictly_nothing_else() {
+    let mut scene = Scene::new().await;
+    let files = [
+        scene.write("hermes/kanban/attachments/t_1/a.txt", "a"),
+        scene.write("hermes/cache/documents/b.txt", "b"),
+        scene.write("hermes/notes/c.txt", "c"),
+        scene.write("hermes/notes/.env", "SECRET=FAKE"),
+        scene.write("out/d.txt", "d"),
+    ];
+    let seen = scene.told("done", &files).await;
+    assert_eq!(names(&seen), ["a.txt", "b.txt", "d.txt"]);
+    let notes = scene.world.folder().join("hermes/notes").to_str().unwrap().to_owned();
+    scene.world.set("artifact_roots", &notes);
+    let seen = scene.told("done", &files).await;
+    assert_eq!(names(&seen), ["a.txt", "b.txt", "c.txt", "d.txt"]);
+    scene.world.set("artifact_strict", "true");
+    let seen = scene.told("done", &files).await;
+    assert_eq!(names(&seen), ["b.txt", "c.txt"]);
+    assert!(seen[0].text.contains("a.txt (not allowed), .env (not allowed), d.txt (not allowed)"));
+}
+
 #[tokio::test]
 async fn limits_of_number_and_size_are_told() {
     let mut scene = Scene::new().await;

@@ -151,6 +151,7 @@ pub const KNOWN: &[Known] = &[
     Known { file: "tests/it/artifacts.rs", cites: "report_43", entries: &[
         ("report_43_the_file_that_is_there_goes_and_the_other_is_named", "a listed file that is gone", "delivered", "text and the other file; the text names what is gone; the cursor moves"),
         ("report_44_nothing_internal_leaves_by_prose_or_by_a_link", "paths in a summary; a link to /etc/passwd, a hard link to a board, our ledger, Hermes' state as listed files", "delivered", "none of them leaves; what was listed is named as not allowed"),
+        ("report_44_hermes_caches_and_allowed_folders_are_open_and_strictly_nothing_else", "files in Hermes' folders, in a folder that is allowed, and a file of keys in it; strictly", "delivered", "what is allowed goes; keys never; strictly nothing else"),
         ("limits_of_number_and_size_are_told", "more and larger files than are allowed", "delivered", "what fits goes; the others are named"),
         ("a_platform_that_takes_no_files_names_them", "files for the console", "delivered", "their names in the text"),
         ("d5_report_74_a_file_that_has_to_wait_repeats_no_text_also_after_a_restart", "429 at a file, a restart, the file is changed", "busy", "text and earlier file once; a short text in the place of the changed one"),

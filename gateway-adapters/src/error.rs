@@ -21,6 +21,14 @@ pub enum AdapterError {
         /// What is wrong with it, in words that name no part of it.
         reason: &'static str,
     },
+    /// A proxy of the environment cannot be used.
+    #[error("the proxy in {variable} cannot be used: {reason}")]
+    Proxy {
+        /// The variable that names it.
+        variable: String,
+        /// What is wrong with it, in words that name no part of it.
+        reason: &'static str,
+    },
     /// TLS could not be set up.
     #[error("TLS could not be set up")]
     Tls {
@@ -43,6 +51,14 @@ pub enum AdapterError {
         /// The cause.
         #[source]
         source: std::io::Error,
+    },
+    /// A template cannot be used.
+    #[error("`{place}` {reason}")]
+    Template {
+        /// Where it stands in the configuration.
+        place: String,
+        /// What is wrong with it, with its line.
+        reason: String,
     },
     /// A script of answers cannot be read.
     #[error("`{item}` is no scripted answer: {reason}")]

@@ -13,5 +13,7 @@ pub mod http;
 pub mod push;
 #[cfg(feature = "test-support")]
 pub mod receiver;
+#[cfg(feature = "template")]
+pub mod template;
 
 pub use error::AdapterError;

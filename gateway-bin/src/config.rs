@@ -11,6 +11,7 @@ mod read;
 mod server;
 mod show;
 mod source;
+mod templates;
 
 #[cfg(test)]
 mod hostile;
@@ -37,6 +38,7 @@ pub use server::ApiServerConfig;
 pub use show::{Shown, default_text, found_servers, mask_url};
 pub use source::Origin;
 
+use crate::platforms::TemplateSources;
 use problem::Problems;
 pub(crate) use problem::nearest;
 use read::Reader;
@@ -89,6 +91,8 @@ pub struct Config {
     pub api_servers: Vec<ApiServerConfig>,
     /// Push platforms that the operator sets up; what is left open there may be in Hermes' `.env`.
     pub push: PushSettings,
+    /// The operator's own words for messages to people, checked.
+    pub templates: TemplateSources,
     /// Whether the platform `console` is served.
     pub console: bool,
     /// The log.
@@ -244,6 +248,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         wake_timeout: reader.span("wake.timeout", "1s", "24h"),
         api_servers: server::servers(reader),
         push: push::push(reader),
+        templates: templates::templates(reader),
         console: reader.switch("console.enabled"),
         log: log(reader),
     };

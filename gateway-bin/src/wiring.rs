@@ -2,6 +2,7 @@
 
 mod files;
 mod push;
+mod wording;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +28,7 @@ use kanban_notify::{
     ids::ChannelName,
     key::Identity,
     policy::{Ability, World},
-    ports::{Change, Changes, Channel, Channels, Clock},
+    ports::{Change, Changes, Channel, Channels, Clock, Wording},
 };
 use kanban_store::{
     board::discovery,
@@ -68,13 +69,18 @@ struct EngineParts {
     policy: kanban_notify::policy::Policy,
     identity: Identity,
     world: World,
+    wording: Option<Arc<dyn Wording>>,
 }
 
 impl Parts {
     /// A driver over these parts.
     pub(crate) fn driver(&self) -> Driver {
-        let EngineParts { policy, identity, world } = &self.engine;
+        let EngineParts { policy, identity, world, wording } = &self.engine;
         let engine = Engine::new(policy.clone(), identity.clone(), world.clone());
+        let engine = match wording {
+            Some(wording) => engine.with_wording(Arc::clone(wording)),
+            None => engine,
+        };
         Driver::new(engine, self.ports.clone())
     }
 }
@@ -109,15 +115,17 @@ pub(crate) fn join(
     let folders = FolderWatch::new(move |path| nudged.nudge_path(path));
 
     let generation = Arc::new(AtomicU8::new(0));
+    let client = client(&config)?;
     let maker = ChannelMaker {
-        client: client(&config)?,
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
         config: config.clone(),
-        push: PushMaker::default(),
         extra: options.channels,
         console: console(&config, options.console)?,
     };
     let channels = Arc::new(ChannelMap::default());
     let world = maker.world(watch.hermes(), Generation::Unknown, &channels)?;
+    let wording = wording::of(&config)?;
     let policy = config.policy(options.accept);
     let ownership = watch.hermes().ownership(&policy, &world);
     if let Some(contested) =
@@ -141,7 +149,7 @@ pub(crate) fn join(
         changes,
         grace: config.grace,
         lost: lost(Arc::clone(&ledger)),
-        engine: EngineParts { policy: policy.clone(), identity, world: world.clone() },
+        engine: EngineParts { policy: policy.clone(), identity, world: world.clone(), wording },
         ports,
     };
     let mut supervisor = Supervisor {
@@ -283,9 +291,7 @@ impl ChannelMaker {
             let name = ChannelName("console".to_owned());
             made.insert(name, (Ability::default(), Arc::clone(console)));
         }
-        for (platform, ability, channel) in
-            self.push.make(&self.client, &self.config.push, hermes)?
-        {
+        for (platform, ability, channel) in self.push.make(&self.config.push, hermes)? {
             made.insert(platform.channel(), (ability, channel));
         }
         for (name, ability, channel) in &self.extra {
@@ -382,10 +388,11 @@ pub(crate) fn hermes_now(config: &Config, env: &Env) -> Hermes {
 
 /// The world at this moment, for commands that only look.
 pub(crate) fn world_now(config: &Config, env: &Env) -> Result<World, StartError> {
+    let client = client(config)?;
     let maker = ChannelMaker {
-        client: client(config)?,
+        push: PushMaker::new(client.clone(), env.clone()),
+        client,
         config: config.clone(),
-        push: PushMaker::default(),
         extra: Vec::new(),
         console: console(config, None)?,
     };

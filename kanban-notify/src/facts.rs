@@ -93,7 +93,8 @@ fn handoff(kind: Kind, payload: &Payload, task: Option<&Task>) -> Option<Line> {
             .or_else(|| line(task.and_then(|task| task.result.as_deref()))),
         Kind::ReviewRequested => line(payload.text("summary")),
         Kind::Blocked | Kind::BlockLoopDetected | Kind::ChangesRequested => {
-            line(payload.text("reason"))
+            // Of a card that was made blocked: a word of the machinery, which tells nobody anything.
+            line(payload.text("reason").filter(|reason| *reason != "initial_status"))
         }
         Kind::GaveUp | Kind::TimedOut => line(payload.text("error")),
         Kind::Crashed | Kind::Status | Kind::Archived | Kind::Unblocked | Kind::Other => None,

@@ -11,10 +11,10 @@ use crate::{
     error::PortError,
     history::SessionView,
     ids::{BoardId, ChannelName, SubscriptionId},
-    message::{Destination, Message, Parcel},
+    message::{Destination, Message, Parcel, Span},
     record::{
-        Intent, IntentResult, Owed, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
-        RowOutcome, Settlement, Work,
+        Facts, Intent, IntentResult, Owed, Pass, PassRequest, Pause, Plan, Planned, Raise,
+        RowChange, RowOutcome, Settlement, Work,
     },
     subscription::Subscription,
     time::Timestamp,
@@ -140,6 +140,15 @@ pub trait Channels: Send + Sync {
 pub trait Files: Send + Sync {
     /// Looks at files, one after the other and off this thread: an answer for each, in order. It may hang.
     fn check(&self, wanted: Vec<Wanted>) -> BoxStream<'static, Result<Attachment, Refusal>>;
+}
+
+/// How messages to people are worded, where the operator wants other words than ours. Pure, and quick.
+///
+/// Wakes are never worded so (law W9), and the marks of a message are put to it whatever it says.
+pub trait Wording: std::fmt::Debug + Send + Sync {
+    /// The text about one event on this channel, with what is quoted told from what is not; `None` for
+    /// our own, also where a text could not be made.
+    fn ping(&self, channel: &ChannelName, facts: &Facts, board: &str) -> Option<Vec<Span>>;
 }
 
 /// Time, for the driver alone: the engine is given `now` as an argument.

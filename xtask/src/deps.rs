@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use cargo_metadata::MetadataCommand;
 use clap::Args;
 
-use crate::features::{ALONE, FeatureSet};
+use crate::features::{FeatureSet, alone};
 use crate::workspace::Workspace;
 use crate::{cmd, test};
 
@@ -36,8 +36,9 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         .map(|name| format!("{name} is in the lock file, and may be in no member's tree"))
         .collect();
     problems.extend(manifests::check(&workspace.members));
-    problems.extend(trees::check_names(&locked));
-    for rule in &trees::RULES {
+    let rules = trees::rules(workspace);
+    problems.extend(trees::check_names(&rules, &locked));
+    for rule in &rules {
         let resolved = trees::resolve(workspace, rule)?;
         problems.extend(trees::check(rule, &resolved));
     }
@@ -48,7 +49,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         }
         bail!("{} dependency rules are broken", problems.len());
     }
-    eprintln!("deps: {} trees, all manifests and gateway-bin's sources obey", trees::RULES.len());
+    eprintln!("deps: {} trees, all manifests and gateway-bin's sources obey", rules.len());
     if options.build {
         build(workspace)?;
     }
@@ -56,11 +57,12 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 }
 
 fn build(workspace: &Workspace) -> Result<()> {
-    for set in &ALONE {
+    let sets = alone(workspace);
+    for set in &sets {
         let line = format!("check --quiet {}", set.arguments());
         cmd::run(&mut cmd::cargo(workspace, &line))?;
     }
-    for set in ALONE.iter().filter(|set| set.example) {
+    for set in sets.iter().filter(|set| set.example) {
         let line = format!("test --quiet --doc {}", set.arguments());
         let (totals, passed) = test::stream(&mut cmd::cargo(workspace, &line))?;
         if !passed || totals.passed == 0 {

@@ -1,11 +1,13 @@
 //! The feature sets that must stand alone, for every task that goes through them.
 
+use crate::workspace::Workspace;
+
 /// One member with nothing but these features.
-pub struct FeatureSet {
+pub struct FeatureSet<'a> {
     /// The member's name.
-    pub package: &'static str,
+    pub package: &'a str,
     /// Features, separated by commas; may be empty.
-    pub features: &'static str,
+    pub features: &'a str,
     /// Whether this set is one that the README of the member promises by an example.
     pub example: bool,
 }
@@ -14,7 +16,12 @@ pub struct FeatureSet {
 ///
 /// A build of the whole workspace gives every member the features that any other member asked
 /// for, so only a build of the member alone shows that a set is complete.
-pub const ALONE: [FeatureSet; 19] = [
+pub fn alone(workspace: &Workspace) -> Vec<FeatureSet<'_>> {
+    let platforms = workspace.platforms().map(|name| set("gateway-adapters", name, false));
+    ALONE.into_iter().chain(platforms).collect()
+}
+
+const ALONE: [FeatureSet<'static>; 12] = [
     set("kanban-notify", "", true),
     set("kanban-notify", "mock", false),
     set("kanban-store", "board", true),
@@ -25,18 +32,11 @@ pub const ALONE: [FeatureSet; 19] = [
     set("gateway-adapters", "api_server", true),
     set("gateway-adapters", "console", false),
     set("gateway-adapters", "push", false),
-    set("gateway-adapters", "discord", false),
-    set("gateway-adapters", "email", false),
-    set("gateway-adapters", "matrix", false),
-    set("gateway-adapters", "mattermost", false),
-    set("gateway-adapters", "ntfy", false),
-    set("gateway-adapters", "signed_webhook", false),
-    set("gateway-adapters", "slack", false),
-    set("gateway-adapters", "telegram", false),
+    set("gateway-adapters", "template", false),
     set("gateway-adapters", "test-support", false),
 ];
 
-impl FeatureSet {
+impl FeatureSet<'_> {
     /// The arguments that make Cargo take this set and nothing else.
     pub fn arguments(&self) -> String {
         let mut line = format!("-p {} --no-default-features", self.package);
@@ -48,6 +48,6 @@ impl FeatureSet {
     }
 }
 
-const fn set(package: &'static str, features: &'static str, example: bool) -> FeatureSet {
+const fn set<'a>(package: &'a str, features: &'a str, example: bool) -> FeatureSet<'a> {
     FeatureSet { package, features, example }
 }

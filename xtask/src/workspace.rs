@@ -34,6 +34,13 @@ impl Workspace {
         })
     }
 
+    /// The features of `gateway-adapters` that are a push platform each, as its feature for all of them says.
+    pub fn platforms(&self) -> impl Iterator<Item = &str> {
+        let adapters = self.members.iter().find(|member| member.name == "gateway-adapters");
+        let all = adapters.and_then(|member| member.features.get("platforms"));
+        all.into_iter().flatten().map(String::as_str)
+    }
+
     /// All files below the root, as paths relative to it with `/` between the parts, sorted.
     pub fn files(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! It says whether a request without an answer may have left (law D7). hyper-util moves a request
 //! to a fresh connection only when the pooled one was closed before the request was taken from its
-//! queue, so such a move never repeats a byte. No proxy is used, for any address.
-//! [`HttpClient::guarded`] makes one that dials only what its guard lets pass.
+//! queue, so such a move never repeats a byte. [`HttpClient::through`] makes one that goes through proxies,
+//! [`HttpClient::guarded`] one that dials only what its guard lets pass, and so goes through none.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -25,6 +25,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     guard::{Blocked, Guard, Resolver},
+    proxy::{Proxies, Route},
     redact::Redactor,
     verdict::NoAnswer,
 };
@@ -69,10 +70,11 @@ pub type Streamed = BoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 /// The client. Clones share their connections.
 #[derive(Clone)]
 pub struct HttpClient {
-    inner: Client<HttpsConnector<HttpConnector<Resolver>>, Outgoing>,
+    inner: Client<HttpsConnector<Route>, Outgoing>,
     config: HttpClientConfig,
     tls: ClientConfig,
     guard: Option<Arc<Guard>>,
+    proxies: Proxies,
     printable: Arc<Redactor>,
 }
 
@@ -81,6 +83,7 @@ impl std::fmt::Debug for HttpClient {
         f.debug_struct("HttpClient")
             .field("config", &self.config)
             .field("guard", &self.guard)
+            .field("proxies", &self.proxies)
             .finish_non_exhaustive()
     }
 }
@@ -93,30 +96,45 @@ impl HttpClient {
     /// [`AdapterError::Tls`] when rustls refuses the protocol versions of its own provider.
     pub fn new(config: &HttpClientConfig) -> Result<Self, AdapterError> {
         let tls = tls().map_err(|error| AdapterError::Tls { source: error.into() })?;
-        Ok(Self::build(config.clone(), tls, None))
+        Ok(Self::build(config.clone(), tls, None, Proxies::default()))
+    }
+
+    /// Another client, with connections of its own, that goes through these proxies and has no guard.
+    #[must_use]
+    pub fn through(&self, proxies: Proxies) -> Self {
+        Self::build(self.config.clone(), self.tls.clone(), None, proxies)
     }
 
     /// Another client like this one, with connections of its own, that dials only what `guard` lets pass.
+    ///
+    /// It goes through no proxy: a proxy would dial what it finds under a name, not what was checked.
     #[must_use]
     pub fn guarded(&self, guard: Guard) -> Self {
-        Self::build(self.config.clone(), self.tls.clone(), Some(Arc::new(guard)))
+        let guard = Some(Arc::new(guard));
+        Self::build(self.config.clone(), self.tls.clone(), guard, Proxies::default())
     }
 
-    fn build(config: HttpClientConfig, tls: ClientConfig, guard: Option<Arc<Guard>>) -> Self {
+    fn build(
+        config: HttpClientConfig,
+        tls: ClientConfig,
+        guard: Option<Arc<Guard>>,
+        proxies: Proxies,
+    ) -> Self {
         let mut tcp = HttpConnector::new_with_resolver(Resolver::new(guard.clone()));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls.clone())
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
+        let over = || {
+            let builder = HttpsConnectorBuilder::new().with_tls_config(tls.clone());
+            builder.https_or_http().enable_http1()
+        };
+        let proxy = over().wrap_connector(tcp.clone());
+        let connector = over().wrap_connector(Route::new(tcp, proxy, proxies.clone()));
         let inner = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(config.idle_timeout)
             .pool_max_idle_per_host(config.idle_per_host)
             .build(connector);
-        Self { inner, config, tls, guard, printable: Arc::new(Redactor::default()) }
+        Self { inner, config, tls, guard, proxies, printable: Arc::new(Redactor::default()) }
     }
 
     /// Sends a request once and answers when the head of the response is there.
@@ -142,6 +160,9 @@ impl HttpClient {
         }
         head.headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
         head.headers.remove(header::ORIGIN);
+        if let Some(authorization) = self.proxies.authorization(&head.uri) {
+            head.headers.insert(header::PROXY_AUTHORIZATION, authorization);
+        }
         let mut request = Request::from_parts(head, body);
         let connection = capture_connection(&mut request);
         let mut response = pin!(self.inner.request(request));

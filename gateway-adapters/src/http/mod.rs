@@ -3,12 +3,14 @@
 pub mod base;
 pub mod client;
 pub mod guard;
+mod proxy;
 pub mod redact;
 pub mod retry_after;
 pub mod verdict;
 
 pub use client::{BodyEnd, HttpClient, HttpClientConfig, Limits, Reply, Response, Streamed};
 pub use guard::Guard;
+pub use proxy::Proxies;
 pub use redact::Redactor;
 pub use retry_after::retry_after;
 pub use verdict::{NoAnswer, StatusClass, class_of, refusal};

@@ -45,6 +45,9 @@ pub struct Groups {
 }
 
 impl Groups {
+    /// Each by itself.
+    pub const ALONE: Self = Self { files: 1, bytes: u64::MAX, together: |_| false };
+
     /// The groups: first those that stand together, in order, then each of the others by itself.
     pub fn of(&self, all: &[Attachment]) -> Vec<Vec<File>> {
         let (together, alone): (Vec<_>, Vec<_>) =
@@ -72,18 +75,21 @@ impl Groups {
 /// sent like any other.
 ///
 /// `send` sends those that are still what they were, with a caption that may be empty. What is refused is
-/// told of by a text in the place of the files; `write` is how a platform writes quoted text and ours.
+/// told of by a text in the place of the files, which `write` makes.
 pub async fn carry<Sending: Future<Output = Result<Verdict, Lost>>>(
     parcel: &Parcel,
-    next: &mut Next,
-    write: impl Fn(&Span) -> String,
+    next: &mut Next<'_>,
+    write: impl Fn(&[Span]) -> Part,
     send: impl FnOnce(Vec<OpenFile>, String) -> Sending,
 ) -> Option<Verdict> {
     if next.files.is_empty() {
         return None;
     }
     let all = std::mem::take(&mut next.files);
-    let written = |lost: &[(String, String)]| told(lost).iter().map(&write).collect::<String>();
+    let written = |lost: &[(String, String)]| match lost {
+        [] => Part::default(),
+        lost => write(&told(lost)),
+    };
     let names = |why: &str| -> Vec<(String, String)> {
         all.iter().map(|file| (file.name.clone(), why.to_owned())).collect()
     };
@@ -94,7 +100,7 @@ pub async fn carry<Sending: Future<Output = Result<Verdict, Lost>>>(
         if open.is_empty() {
             lost
         } else {
-            let caption = format!("{}{}", next.before, written(&lost));
+            let caption = format!("{}{}", next.before, written(&lost).text);
             match send(open, caption).await {
                 // Whatever else is wrong with the chat, a text finds out.
                 Ok(Verdict::Permanent {
@@ -109,7 +115,7 @@ pub async fn carry<Sending: Future<Output = Result<Verdict, Lost>>>(
             }
         }
     };
-    next.part = Part { text: written(&lost), rich: None };
+    next.part = written(&lost);
     None
 }
 

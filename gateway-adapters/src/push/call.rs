@@ -1,6 +1,9 @@
 //! One request to a platform: its answer read to the end, with everything secret taken out of its words.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::OnceLock,
+    time::{Duration, SystemTime},
+};
 
 use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::Bytes;
@@ -9,36 +12,44 @@ use kanban_notify::{
     ids::ChannelName,
     verdict::{Detail, Fault, Verdict},
 };
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
+use super::Settings;
 use crate::{
     AdapterError,
     files::stream::FileBody,
-    http::{BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Response, refusal, retry_after},
+    http::{BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Response, base, refusal, retry_after},
 };
 
 /// The longest one exchange takes; after it the outcome is unknown.
 const TOTAL: Duration = Duration::from_secs(30);
 /// An upload may take longer: so many bytes a second are awaited.
 const SLOWEST: u64 = 256 << 10;
-/// So much of an answer is read, and so much of it kept.
+/// So much of an answer is read, and so much of it kept: platforms repeat the message in it, some with six
+/// letters for one.
 const ANSWER: usize = 1 << 20;
-const KEEP: usize = 16 << 10;
+const KEEP: usize = 256 << 10;
 
 /// The way to one platform.
 #[derive(Clone, Debug)]
 pub struct Caller {
     client: HttpClient,
+    origin: String,
     redactor: Redactor,
     limits: Limits,
 }
 
 impl Caller {
-    /// A way on which none of these secrets is ever told.
-    pub fn new(client: HttpClient, secrets: impl IntoIterator<Item = SecretString>) -> Self {
+    /// A way on which none of these secrets is ever told. `origin` says where they come from, for whoever
+    /// reads that they are refused; empty where nobody said.
+    pub fn new(
+        client: HttpClient,
+        origin: &str,
+        secrets: impl IntoIterator<Item = SecretString>,
+    ) -> Self {
         let limits = Limits { total: TOTAL, body: ANSWER };
-        Self { client, redactor: Redactor::new(secrets), limits }
+        Self { client, origin: origin.to_owned(), redactor: Redactor::new(secrets), limits }
     }
 
     /// Sends a request once.
@@ -87,13 +98,14 @@ impl Caller {
             BodyEnd::Whole => self.detail(answer.status, words),
             end => self.detail(answer.status, end.words()),
         };
-        refusal(answer.status, answer.retry_after, detail.clone())
-            .unwrap_or(Verdict::Unknown { detail })
+        let verdict = refusal(answer.status, answer.retry_after, detail.clone());
+        named(&self.origin, verdict.unwrap_or(Verdict::Unknown { detail }))
     }
 
     /// A permanent verdict.
     pub fn fault(&self, fault: Fault, answer: &Answer, words: &str) -> Verdict {
-        Verdict::Permanent { fault, detail: self.detail(answer.status, words) }
+        let detail = self.detail(answer.status, words);
+        named(&self.origin, Verdict::Permanent { fault, detail })
     }
 }
 
@@ -166,6 +178,44 @@ impl Answer {
     }
 }
 
+/// A verdict that says of a refused credential where it comes from, if somebody said.
+pub fn named(origin: &str, verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Permanent { fault: Fault::Credential, detail } if !origin.is_empty() => {
+            let detail = Detail::new(&format!("the credential of {origin}: {}", detail.as_str()));
+            Verdict::Permanent { fault: Fault::Credential, detail }
+        }
+        other => other,
+    }
+}
+
+/// Whether a credential was refused for good: it must not be tried again.
+#[derive(Debug, Default)]
+pub struct Spent(OnceLock<Detail>);
+
+impl Spent {
+    /// Refuses what would be sent with it.
+    ///
+    /// # Errors
+    ///
+    /// The verdict that it was refused with.
+    pub fn check(&self) -> Result<(), Verdict> {
+        match self.0.get() {
+            Some(detail) => {
+                Err(Verdict::Permanent { fault: Fault::Credential, detail: detail.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the verdict that it was refused with.
+    pub fn spend(&self, verdict: Verdict) -> Verdict {
+        let detail = || format!("{}; it is not asked again", verdict.detail());
+        let detail = self.0.get_or_init(|| Detail::new(&detail())).clone();
+        Verdict::Permanent { fault: Fault::Credential, detail }
+    }
+}
+
 /// A header's value that is shown nowhere.
 ///
 /// # Errors
@@ -180,27 +230,44 @@ pub fn sensitive(channel: &ChannelName, words: &str) -> Result<HeaderValue, Adap
     Ok(value)
 }
 
-/// A verdict that says where a refused credential comes from; any other one as it is.
-pub fn of_credential(origin: &str, verdict: Verdict) -> Verdict {
-    match verdict {
-        Verdict::Permanent { fault: Fault::Credential, detail } if !origin.is_empty() => {
-            let detail = format!("the token of {origin}: {}", detail.as_str());
-            Verdict::Permanent { fault: Fault::Credential, detail: Detail::new(&detail) }
-        }
-        other => other,
-    }
+/// The `Authorization` with a token.
+///
+/// # Errors
+///
+/// As [`sensitive`].
+pub fn bearer(channel: &ChannelName, token: &SecretString) -> Result<HeaderValue, AdapterError> {
+    sensitive(channel, &format!("Bearer {}", token.expose_secret()))
 }
 
-/// A verdict that says of a refused credential where it comes from, if somebody said.
-pub fn named(verdict: Verdict, origin: &str) -> Verdict {
-    match verdict {
-        Verdict::Permanent { fault: Fault::Credential, detail } if !origin.is_empty() => {
-            let detail = Detail::new(&format!("the credential of {origin}: {}", detail.as_str()));
-            Verdict::Permanent { fault: Fault::Credential, detail }
-        }
-        other => other,
-    }
+/// A request with its `Authorization`.
+pub fn authorized<B>(mut request: Request<B>, value: &HeaderValue) -> Request<B> {
+    request.headers_mut().insert(header::AUTHORIZATION, value.clone());
+    request
 }
+
+/// The hook that `url` is set to, and all of it that must never be told: an answer may repeat its path, the
+/// end of it, or a value of its query.
+///
+/// # Errors
+///
+/// [`AdapterError`], where it is not set or no address.
+pub fn hook(
+    channel: &ChannelName,
+    settings: &Settings,
+) -> Result<(Uri, Vec<SecretString>), AdapterError> {
+    let address = settings.secret(channel, "url")?;
+    let hook = base::hook(channel.as_str(), address.expose_secret())?;
+    let values = hook.query().unwrap_or_default().split('&');
+    let values = values.filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+    // Shorter ones are no secrets, and words of every other text.
+    let values = values.filter(|value| value.len() >= SHORTEST);
+    let secrets = [hook.path()].into_iter().chain(hook.path().rsplit('/').next()).chain(values);
+    let secrets = secrets.map(SecretString::from).chain([address]).collect();
+    Ok((hook, secrets))
+}
+
+/// The shortest value of a query that is a secret.
+const SHORTEST: usize = 16;
 
 /// A `POST` of JSON.
 pub fn post_json(uri: Uri, body: &Value) -> Request<Bytes> {
@@ -212,9 +279,27 @@ pub fn post_json(uri: Uri, body: &Value) -> Request<Bytes> {
     request
 }
 
+/// A `POST` of a form.
+pub fn post_form(uri: Uri, fields: &[(&str, &str)]) -> Request<Bytes> {
+    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", base::segment(value)));
+    let mut request = Request::new(Bytes::from(pairs.collect::<Vec<_>>().join("&")));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri;
+    let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+    request.headers_mut().insert(header::CONTENT_TYPE, form);
+    request
+}
+
 /// A `GET`.
 pub fn get(uri: Uri) -> Request<Bytes> {
     let mut request = Request::new(Bytes::new());
     *request.uri_mut() = uri;
     request
+}
+
+/// Sets a field of a JSON object.
+pub fn set(body: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert(key.to_owned(), value.into());
+    }
 }

@@ -13,17 +13,19 @@ use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel},
     ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    verdict::{Fault, Receipt, Verdict},
 };
 use lettre::Address;
 use secrecy::SecretString;
 
 use self::{letter::With, smtp::Server};
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
     attach::{FAILURES, REFUSED, contents, told_of},
+    call::named,
     max_length,
-    pin::{Next, next},
+    pin::{Next, next, unfit},
+    secret,
     split::{Format, Unit},
 };
 use crate::{
@@ -63,13 +65,7 @@ pub const PLATFORM: Platform = Platform {
             default: "",
             about: "Who logs in, where that is not the address.",
         },
-        Field {
-            name: "password",
-            kind: FieldKind::Secret,
-            variable: "EMAIL_PASSWORD",
-            default: "",
-            about: "The password; without one nobody logs in.",
-        },
+        secret("password", "EMAIL_PASSWORD", "The password; without one nobody logs in."),
         Field {
             name: "security",
             kind: FieldKind::Text,
@@ -94,7 +90,6 @@ pub const PLATFORM: Platform = Platform {
 
 /// In bytes. As it is encoded, a letter stays below the 64 KiB that every server must take.
 const LIMIT: usize = 40_000;
-const PARTS: usize = 10;
 
 /// One server and one sender; `smtp` has the table of replies.
 struct Email {
@@ -119,13 +114,7 @@ fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterE
         [SecretString::from(password), plain.into(), STANDARD.encode(password).into()]
     });
     Ok(Arc::new(Email {
-        format: Format {
-            unit: Unit::Bytes,
-            part: settings.count(MAX_LENGTH, LIMIT),
-            parts: PARTS,
-            ours: str::to_owned,
-            quoted: str::to_owned,
-        },
+        format: Format::new(Unit::Bytes, settings.max_length(LIMIT), str::to_owned, str::to_owned),
         redactor: Redactor::new(secrets),
         origin: settings.origin().to_owned(),
         server,
@@ -143,8 +132,10 @@ fn address(text: &str) -> Result<Address, &'static str> {
 }
 
 impl Email {
-    async fn deliver(&self, parcel: &Parcel, to: &Address, next: &Next) -> Verdict {
-        let all = letter::files(next);
+    async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
+        let next = next(parcel)?;
+        let to = address(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
+        let all = letter::files(&next);
         let names = |why: &str| -> Vec<_> {
             all.iter().map(|file| (file.name.clone(), why.to_owned())).collect()
         };
@@ -155,43 +146,33 @@ impl Email {
             With { files, lost }
         };
         let has_files = !with.files.is_empty();
-        match self.deliver_with(parcel, to, next, with).await {
+        match self.sent_with(&to, &next, with).await {
             // The same letter without what may have been too much.
-            Verdict::Permanent { fault: Fault::Payload, detail } if has_files => {
+            Err(Verdict::Permanent { fault: Fault::Payload, detail }) if has_files => {
                 told_of(&parcel.destination, &detail);
                 let with = With { lost: names(REFUSED), ..With::default() };
-                self.deliver_with(parcel, to, next, with).await
+                self.sent_with(&to, &next, with).await
             }
-            verdict => verdict,
+            sent => sent,
         }
     }
 
-    async fn deliver_with(
+    async fn sent_with(
         &self,
-        parcel: &Parcel,
         to: &Address,
-        next: &Next,
+        next: &Next<'_>,
         with: With,
-    ) -> Verdict {
-        let id = letter::message_id(&self.from, &parcel.part_key());
-        let Ok(letter) = letter::of(&self.from, to, &id, next, with) else {
-            let detail = Detail::new("the message does not fit a letter");
-            return Verdict::Permanent { fault: Fault::Payload, detail };
-        };
-        match self.server.deliver(&self.from, to, &letter).await {
-            Ok(()) => next.accepted(Some(id)),
-            Err(failure) => self.judge(&failure),
-        }
+    ) -> Result<Verdict, Verdict> {
+        let id = letter::message_id(&self.from, &next.key);
+        let letter = letter::of(&self.from, to, &id, next, with)
+            .map_err(|_| unfit(Fault::Payload, "the message does not fit a letter"))?;
+        let delivered = self.server.deliver(&self.from, to, &letter).await;
+        delivered.map_err(|failure| self.judge(&failure))?;
+        Ok(next.accepted(Some(id)))
     }
 
     fn judge(&self, failure: &smtp::Failure) -> Verdict {
-        match failure.verdict(&self.redactor) {
-            Verdict::Permanent { fault: Fault::Credential, detail } if !self.origin.is_empty() => {
-                let detail = format!("the password of {}: {}", self.origin, detail.as_str());
-                Verdict::Permanent { fault: Fault::Credential, detail: Detail::new(&detail) }
-            }
-            verdict => verdict,
-        }
+        named(&self.origin, failure.verdict(&self.redactor))
     }
 }
 
@@ -205,18 +186,9 @@ impl Channel for Email {
         letter::pinned(message, &self.format)
     }
 
-    #[tracing::instrument(level = "debug", name = "email.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
-        let target =
-            |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
-        let Destination::Chat { chat, .. } = &parcel.destination else {
-            return target("a session is no address");
-        };
-        match (next(parcel), address(chat)) {
-            (Err(verdict), _) => verdict,
-            (_, Err(reason)) => target(reason),
-            (Ok(next), Ok(to)) => self.deliver(parcel, &to, &next).await,
-        }
+        self.sent(parcel).await.unwrap_or_else(|verdict| verdict)
     }
 
     async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {

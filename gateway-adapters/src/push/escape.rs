@@ -52,6 +52,11 @@ pub fn markdown(text: &str) -> String {
     safe
 }
 
+/// Text in which nothing is a template of Jinja, which Home Assistant runs wherever it comes from.
+pub fn templates(text: &str) -> String {
+    text.replace('{', &format!("{{{BREAK}"))
+}
+
 /// Text for Mattermost, whose clients agree on few escapes: what only means something at the beginning of
 /// a line does not stand there, and links stay links.
 pub fn mattermost(text: &str) -> String {
@@ -100,6 +105,12 @@ mod tests {
             format!("\\*\\*a\\_b\\*\\* \\`c\\` ~{b}~{b}d~{b}~{b}")
         );
         assert_eq!(mattermost("[a](b) <c|d> &lt;"), format!("\\[a\\](b) <{b}c&#124;d> &{b}lt;"));
+    }
+
+    #[test]
+    fn a_template_is_text() {
+        let b = BREAK;
+        assert_eq!(templates("{{ a }} {% b %}"), format!("{{{b}{{{b} a }}}} {{{b}% b %}}"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod session;
 
 use std::{sync::Arc, time::Duration};
 
-use ::http::{Method, Request, header};
+use ::http::{Method, Request, Uri};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
@@ -14,25 +14,27 @@ use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
     ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    verdict::{Fault, Receipt, Verdict},
 };
 use serde_json::{Value, json};
 
 use super::{
-    Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    Field, FieldKind, Platform, Settings,
     attach::carry,
-    call::{Answer, get, named, post_json},
+    call::{Answer, authorized, get, post_json, set},
     escape::{html, mentions},
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_files},
-    split::{Format, Unit, split},
+    pin::{Next, Part, next, pin_files, unfit},
+    secret,
+    split::{Format, Unit},
+    url,
 };
 use crate::{
     AdapterError,
     http::{
         HttpClient,
-        base::{base, route, segment},
+        base::{route, segment},
         retry_after::clamp,
     },
 };
@@ -42,13 +44,7 @@ use session::{Session, Way};
 pub const PLATFORM: Platform = Platform {
     name: "matrix",
     fields: &[
-        Field {
-            name: "url",
-            kind: FieldKind::Text,
-            variable: "MATRIX_HOMESERVER",
-            default: "",
-            about: "Where the client API of the server is.",
-        },
+        url("MATRIX_HOMESERVER", "", "Where the client API of the server is."),
         Field {
             name: "user",
             kind: FieldKind::Text,
@@ -56,13 +52,7 @@ pub const PLATFORM: Platform = Platform {
             default: "",
             about: "The user, for a login with a password.",
         },
-        Field {
-            name: "password",
-            kind: FieldKind::Secret,
-            variable: "MATRIX_PASSWORD",
-            default: "",
-            about: "The user's password, where there is no token.",
-        },
+        secret("password", "MATRIX_PASSWORD", "The user's password, where there is no token."),
         Field {
             name: "device_id",
             kind: FieldKind::Text,
@@ -72,13 +62,7 @@ pub const PLATFORM: Platform = Platform {
             about: "The device of a login with a password; a server remembers messages for each device.",
         },
         // After the password: where both are set, this one is used, and told when it is refused.
-        Field {
-            name: "token",
-            kind: FieldKind::Secret,
-            variable: "MATRIX_ACCESS_TOKEN",
-            default: "",
-            about: "An access token of the user.",
-        },
+        secret("token", "MATRIX_ACCESS_TOKEN", "An access token of the user."),
         Field {
             name: "notice",
             kind: FieldKind::Switch,
@@ -98,7 +82,6 @@ pub const PLATFORM: Platform = Platform {
 const DEVICE: &str = "KANBAN_GATEWAY";
 /// In bytes of text, which is there twice: an event has 65,536, and 5,536 are left for all that is around.
 const LIMIT: usize = 30_000;
-const PARTS: usize = 10;
 /// What a server allows is its own affair, and told; this only keeps bursts short.
 const USER: Cap = Cap::new(20, Duration::from_millis(100));
 const ROOM: Cap = Cap::new(10, Duration::from_millis(200));
@@ -116,8 +99,8 @@ const ROOM: Cap = Cap::new(10, Duration::from_millis(200));
 /// | other 400, 413 | permanent: payload |
 struct Matrix {
     name: ChannelName,
-    origin: String,
     base: String,
+    whoami: Uri,
     kind: &'static str,
     session: Session,
     format: Format,
@@ -126,21 +109,19 @@ struct Matrix {
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let missing = || AdapterError::Address { channel: name.to_string(), reason: "it is not set" };
-    let base = base(name.as_str(), settings.text("url").ok_or_else(missing)?)?;
+    let base = settings.base(&name)?;
     Ok(Arc::new(Matrix {
         session: Session::new(&name, client, &base, settings)?,
+        whoami: route(name.as_str(), &base, "/_matrix/client/v3/account/whoami")?,
         base,
         kind: if settings.is_on("notice") { "m.notice" } else { "m.text" },
-        format: Format {
-            unit: Unit::Bytes,
-            part: settings.count(MAX_LENGTH, LIMIT).saturating_mul(2),
-            parts: PARTS,
-            ours: twice,
-            quoted: |text| twice(&mentions(text)),
-        },
+        format: Format::new(
+            Unit::Bytes,
+            settings.max_length(LIMIT).saturating_mul(2),
+            twice,
+            |text| twice(&mentions(text)),
+        ),
         pace: Pace::new(USER),
-        origin: settings.origin().to_owned(),
         name,
     }))
 }
@@ -168,12 +149,6 @@ fn rest(answer: &Answer) -> Option<Duration> {
     told.map(Duration::from_millis).map(clamp).max(answer.retry_after)
 }
 
-fn set(event: &mut Value, key: &str, value: Value) {
-    if let Some(fields) = event.as_object_mut() {
-        fields.insert(key.to_owned(), value);
-    }
-}
-
 /// A text as it is sent.
 fn written(span: &Span) -> String {
     match span {
@@ -183,55 +158,42 @@ fn written(span: &Span) -> String {
 }
 
 impl Matrix {
-    fn request(
-        &self,
-        room: &str,
-        thread: &str,
-        key: &str,
-        next: &Next,
-    ) -> Result<Request<Bytes>, Verdict> {
+    fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
         let mut event = json!({
             "msgtype": self.kind,
-            "body": format!("{}{}", next.before, next.part.text),
+            "body": next.text(),
             // Nobody is meant, whatever names are in the text.
             "m.mentions": {},
         });
-        if let Some(rich) = next.part.rich.as_ref().and_then(Value::as_str) {
-            set(&mut event, "format", "org.matrix.custom.html".into());
-            set(&mut event, "formatted_body", format!("{}{rich}", next.before).into());
+        if let Some(rich) = next.rich() {
+            set(&mut event, "format", "org.matrix.custom.html");
+            set(&mut event, "formatted_body", rich);
         }
-        self.event(room, thread, key, event)
+        self.event(next, event)
     }
 
-    fn event(
-        &self,
-        room: &str,
-        thread: &str,
-        key: &str,
-        mut event: Value,
-    ) -> Result<Request<Bytes>, Verdict> {
-        let fault = |fault, reason| Verdict::Permanent { fault, detail: Detail::new(reason) };
+    fn event(&self, next: &Next<'_>, mut event: Value) -> Result<Request<Bytes>, Verdict> {
         // The newest rooms have no server behind a colon.
-        if !room.starts_with('!') {
-            return Err(fault(Fault::Target, "the chat is no id of a room: those begin with !"));
+        if !next.chat.starts_with('!') {
+            return Err(unfit(Fault::Target, "the chat is no id of a room: those begin with !"));
         }
         let path = format!(
             "/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
-            segment(room),
-            segment(key)
+            segment(next.chat),
+            segment(&next.key)
         );
         let uri = route(self.name.as_str(), &self.base, &path)
-            .map_err(|_| fault(Fault::Target, "the room does not fit an address"))?;
-        if !thread.is_empty() {
-            if !thread.starts_with('$') {
+            .map_err(|_| unfit(Fault::Target, "the room does not fit an address"))?;
+        if !next.thread.is_empty() {
+            if !next.thread.starts_with('$') {
                 let reason = "the thread is no id of an event: those begin with $";
-                return Err(fault(Fault::Thread, reason));
+                return Err(unfit(Fault::Thread, reason));
             }
             let relation = json!({
                 "rel_type": "m.thread",
-                "event_id": thread,
+                "event_id": next.thread,
                 "is_falling_back": true,
-                "m.in_reply_to": {"event_id": thread},
+                "m.in_reply_to": {"event_id": next.thread},
             });
             set(&mut event, "m.relates_to", relation);
         }
@@ -240,7 +202,7 @@ impl Matrix {
         Ok(request)
     }
 
-    async fn judge(&self, room: &str, next: &Next, way: &Arc<Way>, answer: &Answer) -> Verdict {
+    async fn judge(&self, next: &Next<'_>, way: &Arc<Way>, answer: &Answer) -> Verdict {
         let id = answer.text_at("/event_id");
         if answer.status.is_success() && !id.is_empty() {
             return next.accepted(Some(id.to_owned()));
@@ -252,24 +214,48 @@ impl Matrix {
             (429, _) => {
                 let retry_after = rest(answer);
                 if let Some(wait) = retry_after {
-                    self.pace.hold(room, wait, ROOM);
+                    self.pace.hold(next.chat, wait, ROOM);
                 }
                 Verdict::Busy { retry_after, detail: detail() }
             }
-            (401, _) => self.named(self.session.refused(way, answer).await),
-            (403, code) if OF_ACCOUNT.contains(&code) => self.named(fault(Fault::Credential)),
+            (401, _) => self.session.refused(way, answer).await,
+            (403, code) if OF_ACCOUNT.contains(&code) => fault(Fault::Credential),
             (403, "M_RESOURCE_LIMIT_EXCEEDED") => {
                 Verdict::Busy { retry_after: answer.retry_after, detail: detail() }
             }
             (403, code) if !code.is_empty() => fault(Fault::Target),
             (404, "M_NOT_FOUND") => fault(Fault::Target),
             (400, _) if is_of_thread(&words) => fault(Fault::Thread),
-            _ => self.named(way.caller.refused(answer, &words)),
+            _ => way.caller.refused(answer, &words),
         }
     }
 
-    fn named(&self, verdict: Verdict) -> Verdict {
-        named(verdict, &self.origin)
+    async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
+        let mut next = next(parcel)?;
+        let now = next.clone();
+        let write = |spans: &[Span]| Part { text: spans.iter().map(written).collect(), rich: None };
+        let upload = |files, caption| self.upload(&now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, write, upload).await {
+            return Ok(verdict);
+        }
+        let request = self.request(&next)?;
+        self.pace.wait(next.chat, ROOM).await?;
+        let way = self.session.way().await?;
+        let answer = way.caller.call(authorized(request, &way.authorization)).await?;
+        Ok(self.judge(&next, &way, &answer).await)
+    }
+
+    async fn tested(&self) -> Result<Verdict, Verdict> {
+        let way = self.session.way().await?;
+        let request = authorized(get(self.whoami.clone()), &way.authorization);
+        let answer = way.caller.call(request).await?;
+        if answer.status.is_success() && !answer.text_at("/user_id").is_empty() {
+            return Ok(Verdict::Delivered(Receipt::default()));
+        }
+        Err(match answer.status.as_u16() {
+            401 => self.session.refused(&way, &answer).await,
+            _ => way.caller.refused(&answer, &words(&answer)),
+        })
     }
 }
 
@@ -296,8 +282,7 @@ impl Channel for Matrix {
     }
 
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        let parts = split(&message.spans, &self.format);
-        let parts = parts.iter().enumerate().map(|(number, spans)| {
+        let part = |number, spans: &[Span]| {
             let text = written;
             // What it is about stands out.
             let rich = match spans.split_first() {
@@ -308,42 +293,13 @@ impl Channel for Matrix {
                 _ => None,
             };
             Part { text: spans.iter().map(text).collect(), rich }
-        });
-        pin_files(parts.collect(), files::GROUPS.of(&message.files))
+        };
+        pin_files(message, &self.format, part, files::GROUPS.of(&message.files))
     }
 
-    #[tracing::instrument(level = "debug", name = "matrix.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
-        let Destination::Chat { chat: room, thread, .. } = &parcel.destination else {
-            let detail = Detail::new("a session is no room");
-            return Verdict::Permanent { fault: Fault::Target, detail };
-        };
-        let mut next = match next(parcel) {
-            Ok(next) => next,
-            Err(verdict) => return verdict,
-        };
-        let (now, at) = (next.clone(), (room.as_str(), thread.as_str()));
-        let upload = |files, caption| self.upload(at, parcel, &now, (files, caption));
-        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
-            return verdict;
-        }
-        let request = self.request(room, thread, &parcel.part_key(), &next);
-        let mut request = match request {
-            Ok(request) => request,
-            Err(verdict) => return verdict,
-        };
-        if let Err(busy) = self.pace.wait(room, ROOM).await {
-            return busy;
-        }
-        let way = match self.session.way().await {
-            Ok(way) => way,
-            Err(verdict) => return self.named(verdict),
-        };
-        request.headers_mut().insert(header::AUTHORIZATION, way.authorization.clone());
-        match way.caller.call(request).await {
-            Ok(answer) => self.judge(room, &next, &way, &answer).await,
-            Err(verdict) => verdict,
-        }
+        self.sent(parcel).await.unwrap_or_else(|verdict| verdict)
     }
 
     async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
@@ -351,26 +307,6 @@ impl Channel for Matrix {
     }
 
     async fn probe(&self) -> Verdict {
-        let uri = route(self.name.as_str(), &self.base, "/_matrix/client/v3/account/whoami");
-        let uri = match uri {
-            Ok(uri) => uri,
-            Err(error) => return Verdict::Unreachable { detail: Detail::new(&error.to_string()) },
-        };
-        let way = match self.session.way().await {
-            Ok(way) => way,
-            Err(verdict) => return self.named(verdict),
-        };
-        let mut request = get(uri);
-        request.headers_mut().insert(header::AUTHORIZATION, way.authorization.clone());
-        match way.caller.call(request).await {
-            Ok(answer) if answer.status.is_success() && !answer.text_at("/user_id").is_empty() => {
-                Verdict::Delivered(Receipt::default())
-            }
-            Ok(answer) if answer.status.as_u16() == 401 => {
-                self.named(self.session.refused(&way, &answer).await)
-            }
-            Ok(answer) => self.named(way.caller.refused(&answer, &words(&answer))),
-            Err(verdict) => verdict,
-        }
+        self.tested().await.unwrap_or_else(|verdict| verdict)
     }
 }

@@ -5,54 +5,43 @@ mod way;
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
+use ::http::Request;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
-    history::SessionView,
-    ids::ChannelName,
-    message::{Destination, Message, Parcel, Span},
-    ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    message::Span,
+    ports::Channel,
+    verdict::{Fault, Verdict},
 };
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    attach::carry,
-    call::{Answer, Caller, named},
+    AT_LEAST_ONCE, Platform, Settings,
+    attach::Groups,
+    call::{Answer, Caller, Lost},
     escape::{BREAK, mattermost},
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_files},
-    split::{Format, Unit, split},
+    pin::{Next, Part},
+    post::{Line, Post, channel},
+    secret,
+    split::{Format, Unit},
+    url,
 };
-use crate::{AdapterError, http::HttpClient};
+use crate::{AdapterError, files::OpenFile, http::HttpClient};
 use way::Way;
 
 /// The entry in the list.
 pub const PLATFORM: Platform = Platform {
     name: "mattermost",
     fields: &[
-        Field {
-            name: "url",
-            kind: FieldKind::Text,
-            variable: "MATTERMOST_URL",
-            default: "",
-            about: "Where the server is.",
-        },
-        Field {
-            name: "token",
-            kind: FieldKind::Secret,
-            variable: "MATTERMOST_TOKEN",
-            default: "",
-            about: "The token of a bot, or of a user.",
-        },
-        Field {
-            name: "webhook",
-            kind: FieldKind::Secret,
-            variable: "",
-            default: "",
-            about: "An incoming webhook, by its address or by its key; it goes before a token. Chats are names of channels then.",
-        },
+        url("MATTERMOST_URL", "", "Where the server is."),
+        secret("token", "MATTERMOST_TOKEN", "The token of a bot, or of a user."),
+        secret(
+            "webhook",
+            "",
+            "An incoming webhook, by its address or by its key; it goes before a token. Chats are names of channels then.",
+        ),
         max_length("16380"),
     ],
     wanted_by: &["token", "webhook"],
@@ -64,7 +53,6 @@ pub const PLATFORM: Platform = Platform {
 
 /// In code points: 16,383, without the mark at the beginning.
 const LIMIT: usize = 16_380;
-const PARTS: usize = 10;
 /// Ten requests a second and a hundred at once are what a server allows that does not say otherwise.
 const TOKEN: Cap = Cap::new(50, Duration::from_millis(100));
 const CHANNEL: Cap = Cap::new(20, Duration::from_millis(100));
@@ -81,67 +69,22 @@ const CHANNEL: Cap = Cap::new(20, Duration::from_millis(100));
 /// | 403, 404 of a channel, 400 of one that is archived or read only | permanent: target |
 /// | other 400, 413 | permanent: payload |
 struct Mattermost {
-    name: ChannelName,
-    origin: String,
     way: Way,
-    format: Format,
-    caller: Caller,
-    pace: Pace,
+    line: Line,
 }
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
     let (way, secrets) = Way::new(&name, settings)?;
-    Ok(Arc::new(Mattermost {
+    Ok(channel(Mattermost {
         way,
-        format: Format {
-            unit: Unit::Chars,
-            part: settings.count(MAX_LENGTH, LIMIT),
-            parts: PARTS,
-            ours: mattermost,
-            quoted: mattermost,
+        line: Line {
+            format: Format::new(Unit::Chars, settings.max_length(LIMIT), mattermost, mattermost),
+            caller: Caller::new(client, settings.origin(), secrets),
+            pace: Pace::new(TOKEN),
+            name,
         },
-        caller: Caller::new(client, secrets),
-        pace: Pace::new(TOKEN),
-        origin: settings.origin().to_owned(),
-        name,
     }))
-}
-
-impl Mattermost {
-    fn judge(&self, channel: &str, next: &Next, answer: &Answer) -> Verdict {
-        if let Some(id) = self.way.accepted(answer) {
-            return next.accepted(id);
-        }
-        // Messages are in the language of the user; ids are not.
-        let code = answer.text_at("/id");
-        let words = format!("{code} {}", answer.text_at("/message"));
-        let detail = || self.caller.detail(answer.status, &words);
-        let fault = |fault| self.caller.fault(fault, answer, &words);
-        match (answer.status.as_u16(), code) {
-            (429, _) => {
-                if let Some(wait) = answer.retry_after {
-                    self.pace.hold(channel, wait, CHANNEL);
-                }
-                Verdict::Busy { retry_after: answer.retry_after, detail: detail() }
-            }
-            (_, "api.post.deduplicate_create_post.pending") => {
-                Verdict::Busy { retry_after: Some(PENDING), detail: detail() }
-            }
-            (401, _) => self.named(fault(Fault::Credential)),
-            (status, code) if is_of_account(status, code) => self.named(fault(Fault::Credential)),
-            (_, code) if code.contains("root_id") => fault(Fault::Thread),
-            (403, code) if !code.is_empty() => fault(Fault::Target),
-            (400 | 404, code) if OF_CHANNEL.iter().any(|sign| code.contains(sign)) => {
-                fault(Fault::Target)
-            }
-            _ => self.named(self.caller.refused(answer, &words)),
-        }
-    }
-
-    fn named(&self, verdict: Verdict) -> Verdict {
-        named(verdict, &self.origin)
-    }
 }
 
 /// Time for the server to finish what it has begun.
@@ -170,8 +113,66 @@ const OF_CHANNEL: &[&str] = &[
     "read_only",
 ];
 
-#[async_trait]
-impl Channel for Mattermost {
+/// Messages are in the language of the user; ids are not.
+fn words(answer: &Answer) -> String {
+    format!("{} {}", answer.text_at("/id"), answer.text_at("/message"))
+}
+
+impl Post for Mattermost {
+    fn line(&self) -> &Line {
+        &self.line
+    }
+
+    fn part(&self, number: usize, spans: &[Span]) -> Part {
+        let written: Vec<String> = spans.iter().map(|span| mattermost(span.text())).collect();
+        // Nothing at the beginning of a part is a heading or a list.
+        let text = format!("{BREAK}{}", written.concat());
+        // What it is about stands out, if there is room for it.
+        let rich = match (spans.first(), written.split_first()) {
+            (Some(Span::Quoted(subject)), Some((first, others)))
+                if number == 0 && !subject.is_empty() && subject.trim() == subject =>
+            {
+                let rich = format!("**{first}**{}", others.concat());
+                (Unit::Chars.len(&rich) <= self.line.format.part).then(|| rich.into())
+            }
+            _ => None,
+        };
+        Part { text, rich }
+    }
+
+    fn cap<'a>(&self, next: &Next<'a>) -> (&'a str, Cap) {
+        (next.chat, CHANNEL)
+    }
+
+    fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
+        self.way.message(next, &next.rich().unwrap_or_else(|| next.text()), &[])
+    }
+
+    fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
+        if let Some(id) = self.way.accepted(answer) {
+            return next.accepted(id);
+        }
+        let caller = &self.line.caller;
+        let words = words(answer);
+        let busy = |retry_after| {
+            let detail = caller.detail(answer.status, &words);
+            Verdict::Busy { retry_after, detail }
+        };
+        let fault = |fault| caller.fault(fault, answer, &words);
+        match (answer.status.as_u16(), answer.text_at("/id")) {
+            (429, _) => busy(answer.retry_after),
+            (_, "api.post.deduplicate_create_post.pending") => busy(Some(PENDING)),
+            (401, _) => fault(Fault::Credential),
+            (status, code) if is_of_account(status, code) => fault(Fault::Credential),
+            (_, code) if code.contains("root_id") => fault(Fault::Thread),
+            (403, code) if !code.is_empty() => fault(Fault::Target),
+            (400 | 404, code) if OF_CHANNEL.iter().any(|sign| code.contains(sign)) => {
+                fault(Fault::Target)
+            }
+            _ => caller.refused(answer, &words),
+        }
+    }
+
     fn takes(&self) -> Takes {
         match self.way {
             Way::Api { .. } => files::TAKES,
@@ -179,78 +180,31 @@ impl Channel for Mattermost {
         }
     }
 
-    fn encode(&self, _: &Destination, message: &Message) -> String {
-        let parts = split(&message.spans, &self.format);
-        let parts = parts.iter().enumerate().map(|(number, spans)| {
-            let written: Vec<String> = spans.iter().map(|span| mattermost(span.text())).collect();
-            // Nothing at the beginning of a part is a heading or a list.
-            let text = format!("{BREAK}{}", written.concat());
-            // What it is about stands out, if there is room for it.
-            let rich = match (spans.first(), written.split_first()) {
-                (Some(Span::Quoted(subject)), Some((first, others)))
-                    if number == 0 && !subject.is_empty() && subject.trim() == subject =>
-                {
-                    let rich = format!("**{first}**{}", others.concat());
-                    (Unit::Chars.len(&rich) <= self.format.part).then(|| rich.into())
-                }
-                _ => None,
-            };
-            Part { text, rich }
-        });
-        pin_files(parts.collect(), files::GROUPS.of(&message.files))
+    fn groups(&self) -> Groups {
+        files::GROUPS
     }
 
-    #[tracing::instrument(level = "debug", name = "mattermost.send", skip_all, fields(channel = %self.name))]
-    async fn send(&self, parcel: &Parcel) -> Verdict {
-        let Destination::Chat { chat, thread, .. } = &parcel.destination else {
-            let detail = Detail::new("a session is no channel");
-            return Verdict::Permanent { fault: Fault::Target, detail };
-        };
-        let mut next = match next(parcel) {
-            Ok(next) => next,
-            Err(verdict) => return verdict,
-        };
-        let (now, at) = (next.clone(), (chat.as_str(), thread.as_str()));
-        let upload = |files, caption| self.upload(at, parcel, &now, (files, caption));
-        let written = |span: &Span| mattermost(span.text());
-        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
-            return verdict;
-        }
-        let rich = next.part.rich.as_ref().and_then(serde_json::Value::as_str);
-        // Nothing at the beginning is a heading or a list, also of what stands for files.
-        let begin = (!now.files.is_empty()).then_some(BREAK);
-        let mut text = String::from_iter(begin);
-        text.push_str(next.before);
-        text.push_str(rich.unwrap_or(&next.part.text));
-        let request = match self.way.message(at, &parcel.part_key(), &text, &[]) {
-            Ok(request) => request,
-            Err(verdict) => return verdict,
-        };
-        if let Err(busy) = self.pace.wait(chat, CHANNEL).await {
-            return busy;
-        }
-        match self.caller.call(request).await {
-            Ok(answer) => self.judge(chat, &next, &answer),
-            Err(verdict) => verdict,
-        }
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
-    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
-        Err(LookError::Unsupported)
+    fn probe(&self) -> Result<Request<Bytes>, Verdict> {
+        Ok(self.way.probe())
     }
 
-    async fn probe(&self) -> Verdict {
-        match self.caller.call(self.way.probe()).await {
-            Ok(answer) if self.way.is_known(&answer) => Verdict::Delivered(Receipt::default()),
-            Ok(answer) => {
-                let code = answer.text_at("/id");
-                let words = format!("{code} {}", answer.text_at("/message"));
-                if is_of_account(answer.status.as_u16(), code) {
-                    return self.named(self.caller.fault(Fault::Credential, &answer, &words));
-                }
-                self.named(self.caller.refused(&answer, &words))
+    fn probed(&self, answer: &Answer) -> Result<(), Verdict> {
+        let words = words(answer);
+        match self.way.is_known(answer) {
+            true => Ok(()),
+            false if is_of_account(answer.status.as_u16(), answer.text_at("/id")) => {
+                Err(self.line.caller.fault(Fault::Credential, answer, &words))
             }
-            Err(verdict) => verdict,
+            false => Err(self.line.caller.refused(answer, &words)),
         }
     }
 }

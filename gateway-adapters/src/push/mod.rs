@@ -10,6 +10,10 @@ mod discord;
 #[cfg(feature = "email")]
 mod email;
 pub mod escape;
+#[cfg(feature = "gotify")]
+mod gotify;
+#[cfg(feature = "homeassistant")]
+mod homeassistant;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(feature = "mattermost")]
@@ -19,6 +23,9 @@ pub mod multipart;
 mod ntfy;
 pub mod pace;
 pub mod pin;
+pub mod post;
+#[cfg(feature = "pushover")]
+mod pushover;
 mod settings;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
@@ -32,7 +39,7 @@ use std::sync::Arc;
 
 use kanban_notify::{ids::ChannelName, ports::Channel};
 
-pub use settings::{DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Settings, max_length};
+pub use settings::{DEDUPLICATES, Field, FieldKind, Settings, max_length, secret, url};
 
 use crate::{AdapterError, http::HttpClient};
 
@@ -81,12 +88,20 @@ pub const PLATFORMS: &[Platform] = &[
     discord::WEBHOOK,
     #[cfg(feature = "email")]
     email::PLATFORM,
+    #[cfg(feature = "gotify")]
+    gotify::PLATFORM,
+    #[cfg(feature = "homeassistant")]
+    homeassistant::PLATFORM,
+    #[cfg(feature = "homeassistant")]
+    homeassistant::NOTIFY,
     #[cfg(feature = "matrix")]
     matrix::PLATFORM,
     #[cfg(feature = "mattermost")]
     mattermost::PLATFORM,
     #[cfg(feature = "ntfy")]
     ntfy::PLATFORM,
+    #[cfg(feature = "pushover")]
+    pushover::PLATFORM,
     #[cfg(feature = "signed_webhook")]
     signed_webhook::PLATFORM,
     #[cfg(feature = "slack")]

@@ -2,13 +2,13 @@
 
 use kanban_notify::{
     artifacts::Attachment,
-    message::Parcel,
+    message::{Destination, Message, Parcel, Span},
     verdict::{Detail, Fault, Receipt, Verdict},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::split::REPEAT;
+use super::split::{Format, REPEAT, split};
 
 /// One part of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,20 +55,42 @@ pub fn pin(parts: Vec<Part>) -> String {
     pin_with(parts, Value::Null)
 }
 
-/// The bytes of a message with files: each group is one more part (law D5).
-pub fn pin_files(parts: Vec<Part>, files: Vec<Vec<File>>) -> String {
-    serde_json::to_string(&Pinned { parts, files, ..Pinned::default() }).unwrap_or_default()
-}
-
 /// The bytes of a message to which more belongs than its text; each part has it, also as plain text.
 pub fn pin_with(parts: Vec<Part>, data: Value) -> String {
     // Texts and JSON values always have a JSON form.
     serde_json::to_string(&Pinned { parts, data, ..Pinned::default() }).unwrap_or_default()
 }
 
+/// The bytes of a message whose parts are made one by one, from 0, of what [`split`] puts into each.
+pub fn pin_each(
+    message: &Message,
+    format: &Format,
+    part: impl Fn(usize, &[Span]) -> Part,
+) -> String {
+    pin_files(message, format, part, Vec::new())
+}
+
+/// The same with files: each group is one more part (law D5).
+pub fn pin_files(
+    message: &Message,
+    format: &Format,
+    part: impl Fn(usize, &[Span]) -> Part,
+    files: Vec<Vec<File>>,
+) -> String {
+    let parts = split(&message.spans, format);
+    let parts = parts.iter().enumerate().map(|(number, spans)| part(number, spans)).collect();
+    serde_json::to_string(&Pinned { parts, files, ..Pinned::default() }).unwrap_or_default()
+}
+
 /// A part that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct Next<'a> {
+    /// The chat it goes to.
+    pub chat: &'a str,
+    /// The thread in it; empty for none.
+    pub thread: &'a str,
+    /// Its idempotency value.
+    pub key: String,
     /// The part: its markup is gone where the parcel wants plain text.
     pub part: Part,
     /// The files that it is, where it is no text.
@@ -83,7 +105,18 @@ pub struct Next {
     more: bool,
 }
 
-impl Next {
+impl Next<'_> {
+    /// The text with what stands before it, without markup.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.before, self.part.text)
+    }
+
+    /// The same with markup, where that is a text too.
+    pub fn rich(&self) -> Option<String> {
+        let rich = self.part.rich.as_ref().and_then(Value::as_str);
+        rich.map(|rich| format!("{}{rich}", self.before))
+    }
+
     /// Which part it is, from 0.
     pub fn number(&self) -> u32 {
         self.number
@@ -100,14 +133,16 @@ impl Next {
     }
 }
 
-/// The part of a parcel that is to be sent.
+/// The part of a parcel that is to be sent, and where.
 ///
 /// # Errors
 ///
-/// A permanent verdict, where the pinned bytes are none of this platform.
-pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
-    let refused =
-        |reason| Verdict::Permanent { fault: Fault::Payload, detail: Detail::new(reason) };
+/// A permanent verdict, where the parcel goes to no chat, or its pinned bytes are none of this platform.
+pub fn next(parcel: &Parcel) -> Result<Next<'_>, Verdict> {
+    let Destination::Chat { chat, thread, .. } = &parcel.destination else {
+        return Err(unfit(Fault::Target, "a session is no chat"));
+    };
+    let refused = |reason| unfit(Fault::Payload, reason);
     let pinned: Pinned = serde_json::from_str(&parcel.body)
         .map_err(|_| refused("the pinned body is no message of this platform"))?;
     let number = usize::try_from(parcel.part).unwrap_or(usize::MAX);
@@ -123,13 +158,28 @@ pub fn next(parcel: &Parcel) -> Result<Next, Verdict> {
     if parcel.plain {
         part.rich = None;
     }
-    let before = if parcel.repeat { REPEAT } else { "" };
-    Ok(Next { part, files, before, data: pinned.data, parts, number: parcel.part, more })
+    Ok(Next {
+        chat,
+        thread,
+        key: parcel.part_key(),
+        part,
+        files,
+        before: if parcel.repeat { REPEAT } else { "" },
+        data: pinned.data,
+        parts,
+        number: parcel.part,
+        more,
+    })
+}
+
+/// The verdict of what cannot be sent as it is.
+pub fn unfit(fault: Fault, reason: &str) -> Verdict {
+    Verdict::Permanent { fault, detail: Detail::new(reason) }
 }
 
 #[cfg(test)]
 mod tests {
-    use kanban_notify::{ids::ChannelName, message::Destination};
+    use kanban_notify::ids::ChannelName;
 
     use super::*;
 
@@ -143,22 +193,28 @@ mod tests {
     fn d5_each_part_comes_in_its_turn_and_the_last_one_ends_the_message() {
         let part = |text: &str| Part { text: text.into(), rich: Some("r".into()) };
         let body = pin(vec![part("a"), part("b")]);
-        let first = next(&parcel(body.clone(), 0)).unwrap();
-        assert_eq!((first.part.text.as_str(), first.before), ("a", ""));
+        let first = parcel(body.clone(), 0);
+        let first = next(&first).unwrap();
+        assert_eq!((first.chat, first.text().as_str(), first.before), ("c", "a", ""));
+        assert_eq!(first.rich().as_deref(), Some("r"));
         assert!(matches!(first.accepted(None), Verdict::Part { next: 1, .. }));
         let last = Parcel { plain: true, repeat: true, ..parcel(body.clone(), 1) };
         let last = next(&last).unwrap();
         assert_eq!((last.part, last.before), (Part { text: "b".into(), rich: None }, REPEAT));
         let file = File { path: "/a".into(), name: "a".into(), size: 1, mark: "m".into() };
-        let with = pin_files(vec![part("a")], vec![vec![file.clone()], vec![file.clone(), file]]);
-        let text = next(&parcel(with.clone(), 0)).unwrap();
+        let files = vec![vec![file.clone()], vec![file.clone(), file]];
+        let pinned = Pinned { parts: vec![part("a")], files, ..Pinned::default() };
+        let with = serde_json::to_string(&pinned).unwrap();
+        let of = |part| parcel(with.clone(), part);
+        let (text, one, two) = (of(0), of(1), of(2));
+        let text = next(&text).unwrap();
         assert!(text.files.is_empty() && text.parts == 3);
-        let files = next(&parcel(with.clone(), 1)).unwrap();
-        assert_eq!((files.part.text.as_str(), files.files.len()), ("", 1));
-        assert!(matches!(files.accepted(None), Verdict::Part { next: 2, .. }));
-        let last = next(&parcel(with.clone(), 2)).unwrap();
-        assert!(last.files.len() == 2 && matches!(last.accepted(None), Verdict::Delivered(_)));
-        assert_eq!(next(&parcel(with, 3)).unwrap_err().name(), "payload");
+        let one = next(&one).unwrap();
+        assert_eq!((one.part.text.as_str(), one.files.len()), ("", 1));
+        assert!(matches!(one.accepted(None), Verdict::Part { next: 2, .. }));
+        let two = next(&two).unwrap();
+        assert!(two.files.len() == 2 && matches!(two.accepted(None), Verdict::Delivered(_)));
+        assert_eq!(next(&of(3)).unwrap_err().name(), "payload");
         for (body, part) in [(body, 2), ("{}".into(), 0), (String::new(), 0)] {
             assert_eq!(next(&parcel(body, part)).unwrap_err().name(), "payload");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::AdapterError;
+use crate::{AdapterError, http::base::base};
 
 /// One thing that can be set.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,17 @@ impl Settings {
         Some(self.values.get(name)?.expose_secret())
     }
 
+    /// Where a platform is that has no usual address.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Address`] where it is not set or none.
+    pub fn base(&self, channel: &ChannelName) -> Result<String, AdapterError> {
+        let reason = "it is not set";
+        let missing = || AdapterError::Address { channel: channel.to_string(), reason };
+        base(channel.as_str(), self.text("url").ok_or_else(missing)?)
+    }
+
     /// The value of a secret field.
     ///
     /// # Errors
@@ -125,6 +136,11 @@ impl Settings {
         ["true", "1", "yes", "on"].contains(&text.to_ascii_lowercase().as_str())
     }
 
+    /// The length of a part: what is set, and no more than the platform's limit.
+    pub fn max_length(&self, limit: usize) -> usize {
+        self.count(MAX_LENGTH, limit)
+    }
+
     /// A number, and no more than `most`.
     pub fn count(&self, name: &str, most: usize) -> usize {
         let count = self.text(name).and_then(|text| text.parse().ok());
@@ -157,7 +173,7 @@ impl Eq for Settings {}
 pub const DEDUPLICATES: &str = "deduplicates";
 
 /// The name of the field that bounds the length of a part.
-pub const MAX_LENGTH: &str = "max_length";
+const MAX_LENGTH: &str = "max_length";
 
 /// The field that bounds the length of a part, for servers with another limit than the usual one.
 pub const fn max_length(default: &'static str) -> Field {
@@ -168,4 +184,14 @@ pub const fn max_length(default: &'static str) -> Field {
         default,
         about: "The longest message; what is longer goes in parts. No more than the default.",
     }
+}
+
+/// The field for where a platform is.
+pub const fn url(variable: &'static str, default: &'static str, about: &'static str) -> Field {
+    Field { name: "url", kind: FieldKind::Text, variable, default, about }
+}
+
+/// A field for a secret.
+pub const fn secret(name: &'static str, variable: &'static str, about: &'static str) -> Field {
+    Field { name, kind: FieldKind::Secret, variable, default: "", about }
 }

@@ -16,7 +16,7 @@ use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel},
     ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    verdict::{Fault, Receipt, Verdict},
 };
 
 use self::{
@@ -24,11 +24,12 @@ use self::{
     target::{Target, Targets},
 };
 use super::{
-    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, DEDUPLICATES, Field, FieldKind, Platform, Settings,
     call::{Answer, Caller, post_json},
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, next},
+    pin::{Next, next, unfit},
+    secret,
     split::{Format, Unit},
 };
 use crate::{
@@ -40,22 +41,18 @@ use crate::{
 pub const PLATFORM: Platform = Platform {
     name: "signed_webhook",
     fields: &[
-        Field {
-            name: "targets",
-            kind: FieldKind::Secret,
-            variable: "",
-            default: "",
-            about: "Where messages go, by the name that is a subscription's chat: name=URL between commas.\n\
+        secret(
+            "targets",
+            "",
+            "Where messages go, by the name that is a subscription's chat: name=URL between commas.\n\
                     What stands behind a # of a URL is the secret of that target alone.",
-        },
-        Field {
-            name: "secret",
-            kind: FieldKind::Secret,
-            variable: "",
-            default: "",
-            about: "What requests are signed with: whsec_ and base64, or text of 24 characters and more.\n\
+        ),
+        secret(
+            "secret",
+            "",
+            "What requests are signed with: whsec_ and base64, or text of 24 characters and more.\n\
                     While it is changed: the new one, a comma, the old one.",
-        },
+        ),
         Field {
             name: "any_url",
             kind: FieldKind::Switch,
@@ -87,7 +84,6 @@ pub const PLATFORM: Platform = Platform {
 
 /// In bytes of JSON: with what is around it, a body stays below the 20 kB that receivers are to take.
 const LIMIT: usize = 16_384;
-const PARTS: usize = 10;
 /// Nothing is documented for receivers; a rest that one asks for is kept.
 const ALL: Cap = Cap::new(100, Duration::from_millis(10));
 const ONE: Cap = Cap::new(30, Duration::from_millis(50));
@@ -119,14 +115,8 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let guard = Guard::new(allowed, "signed_webhook.allow_private").map_err(address)?;
     let targets = Targets::new(&name, settings)?;
     Ok(Arc::new(SignedWebhook {
-        format: Format {
-            unit: Unit::Bytes,
-            part: settings.count(MAX_LENGTH, LIMIT),
-            parts: PARTS,
-            ours: body::escaped,
-            quoted: body::escaped,
-        },
-        caller: Caller::new(client.guarded(guard), targets.secrets(settings)),
+        format: Format::new(Unit::Bytes, settings.max_length(LIMIT), body::escaped, body::escaped),
+        caller: Caller::new(client.guarded(guard), settings.origin(), targets.secrets(settings)),
         targets,
         pace: Pace::new(ALL),
         name,
@@ -134,7 +124,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
 }
 
 impl SignedWebhook {
-    fn judge(&self, chat: &str, next: &Next, answer: &Answer) -> Verdict {
+    fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
         if answer.status.is_success() {
             return next.accepted(None);
         }
@@ -144,30 +134,34 @@ impl SignedWebhook {
             _ => {
                 let verdict = self.caller.refused(answer, words);
                 if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
-                    self.pace.hold(chat, *wait, ONE);
+                    self.pace.hold(next.chat, *wait, ONE);
                 }
                 verdict
             }
         }
     }
 
-    async fn post(&self, chat: &str, target: &Target, id: &str, next: &Next) -> Verdict {
+    async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
+        let next = next(parcel)?;
+        let found = self.targets.find(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
+        self.pace.wait(next.chat, ONE).await?;
+        self.post(&found, &next).await
+    }
+
+    async fn post(&self, target: &Target, next: &Next<'_>) -> Result<Verdict, Verdict> {
         let mut request = post_json(target.uri.clone(), &body::of(next));
         let text = String::from_utf8_lossy(request.body()).into_owned();
-        let signed = target.signer.headers(id, &text, SystemTime::now());
-        let Some(signed) = signed else {
-            let detail = Detail::new("the key of this message cannot be sent in a header");
-            return Verdict::Permanent { fault: Fault::Payload, detail };
-        };
-        request.headers_mut().extend(signed);
+        let signed = target.signer.headers(&next.key, &text, SystemTime::now());
+        let reason = "the key of this message cannot be sent in a header";
+        request.headers_mut().extend(signed.ok_or_else(|| unfit(Fault::Payload, reason))?);
         *request.body_mut() = Bytes::from(text);
         match self.caller.call(request).await {
-            Ok(answer) => self.judge(chat, next, &answer),
+            Ok(answer) => Ok(self.judge(next, &answer)),
             // The channel is not the receiver: others may well be there.
             Err(Verdict::Unreachable { detail }) => {
-                Verdict::Retryable { retry_after: None, detail }
+                Err(Verdict::Retryable { retry_after: None, detail })
             }
-            Err(verdict) => verdict,
+            Err(verdict) => Err(verdict),
         }
     }
 }
@@ -178,25 +172,9 @@ impl Channel for SignedWebhook {
         body::pinned(destination, message, &self.format)
     }
 
-    #[tracing::instrument(level = "debug", name = "signed_webhook.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
-        let target =
-            |reason| Verdict::Permanent { fault: Fault::Target, detail: Detail::new(reason) };
-        let Destination::Chat { chat, .. } = &parcel.destination else {
-            return target("a session is no target");
-        };
-        let next = match next(parcel) {
-            Ok(next) => next,
-            Err(verdict) => return verdict,
-        };
-        let found = match self.targets.find(chat) {
-            Ok(found) => found,
-            Err(reason) => return target(reason),
-        };
-        if let Err(busy) = self.pace.wait(chat, ONE).await {
-            return busy;
-        }
-        self.post(chat, &found, &parcel.part_key(), &next).await
+        self.sent(parcel).await.unwrap_or_else(|verdict| verdict)
     }
 
     async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {

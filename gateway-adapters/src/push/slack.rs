@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ::http::{HeaderValue, Request, Uri, header};
+use ::http::{HeaderValue, Request, Uri};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
@@ -19,19 +19,19 @@ use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
     ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    verdict::{Fault, Receipt, Verdict},
 };
-use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
+    AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
     attach::carry,
-    call::{Answer, Caller, of_credential, post_json, sensitive},
+    call::{Answer, Caller, authorized, bearer, post_json, set},
     escape, max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_files},
-    split::{Format, Unit, split},
+    pin::{Next, Part, next, pin_files, unfit},
+    split::{Format, Unit},
+    url,
 };
 use crate::{
     AdapterError,
@@ -56,13 +56,7 @@ pub const PLATFORM: Platform = Platform {
             default: "",
             about: "The bot's token; for several workspaces one each, with commas between them.",
         },
-        Field {
-            name: "url",
-            kind: FieldKind::Text,
-            variable: "",
-            default: DEFAULT_URL,
-            about: "Where the Web API is.",
-        },
+        url("", DEFAULT_URL, "Where the Web API is."),
         max_length(DEFAULT_LENGTH),
     ],
     wanted_by: &["token"],
@@ -76,7 +70,6 @@ const DEFAULT_URL: &str = "https://slack.com/api";
 /// the smaller count.
 const LIMIT: usize = 4_000;
 const DEFAULT_LENGTH: &str = "4000";
-const PARTS: usize = 10;
 /// Several hundred messages a minute in a workspace.
 const WORKSPACE: Cap = Cap::new(20, Duration::from_millis(200));
 /// One message a second in a channel; short bursts are tolerated.
@@ -98,7 +91,6 @@ const HOMES: usize = 1_024;
 /// are left: it had no effect, and the next one is asked.
 struct Slack {
     name: ChannelName,
-    origin: String,
     post: Uri,
     test: Uri,
     files: Files,
@@ -119,14 +111,14 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     let name = PLATFORM.channel();
     let tokens = settings.secrets(&name, "token")?;
     let base = base(name.as_str(), settings.text("url").unwrap_or(DEFAULT_URL))?;
-    let workspace = |token: &str| {
+    let workspace = |token| {
         Ok(Workspace {
-            authorization: sensitive(&name, &format!("Bearer {token}"))?,
+            authorization: bearer(&name, token)?,
             pace: Pace::new(WORKSPACE),
             needed: Mutex::default(),
         })
     };
-    let workspaces = tokens.iter().map(|token| workspace(token.expose_secret()));
+    let workspaces = tokens.iter().map(workspace);
     Ok(Arc::new(Slack {
         post: route(name.as_str(), &base, "/chat.postMessage")?,
         test: route(name.as_str(), &base, "/auth.test")?,
@@ -137,62 +129,40 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         format: format(settings),
         workspaces: workspaces.collect::<Result<_, AdapterError>>()?,
         homes: Mutex::default(),
-        caller: Caller::new(client, tokens),
-        origin: settings.origin().to_owned(),
+        caller: Caller::new(client, settings.origin(), tokens),
         name,
     }))
 }
 
 fn format(settings: &Settings) -> Format {
-    Format {
-        unit: Unit::Utf16,
-        part: settings.count(MAX_LENGTH, LIMIT),
-        parts: PARTS,
-        ours: escape::slack,
-        quoted: escape::slack,
-    }
-}
-
-fn encode(message: &Message, format: &Format) -> String {
-    let parts = split(&message.spans, format);
-    let text = |spans: &Vec<Span>| spans.iter().map(written).collect();
-    let parts = parts.iter().map(|spans| Part { text: text(spans), rich: None });
-    pin_files(parts.collect(), files::GROUPS.of(&message.files))
-}
-
-fn written(span: &Span) -> String {
-    escape::slack(span.text())
+    Format::new(Unit::Utf16, settings.max_length(LIMIT), escape::slack, escape::slack)
 }
 
 /// What both ways to post have in common.
-fn body(thread: &str, next: &Next) -> Result<Value, Verdict> {
+fn body(next: &Next<'_>) -> Result<Value, Verdict> {
     let mut body = json!({
-        "text": format!("{}{}", next.before, next.part.text),
+        "text": next.text(),
         // Stars and underscores of a title are no markup; names in it call nobody.
         "mrkdwn": false,
         "link_names": false,
         "unfurl_links": false,
         "unfurl_media": false,
     });
-    if !thread.is_empty() {
-        if !is_time(thread) {
-            let detail = Detail::new("the thread is no timestamp of a message");
-            return Err(Verdict::Permanent { fault: Fault::Thread, detail });
-        }
-        set(&mut body, "thread_ts", thread);
+    if !next.thread.is_empty() {
+        check_thread(next.thread)?;
+        set(&mut body, "thread_ts", next.thread);
     }
     Ok(body)
 }
 
-/// Whether this is the timestamp of a message.
-fn is_time(thread: &str) -> bool {
+/// Refuses what is no timestamp of a message.
+fn check_thread(thread: &str) -> Result<(), Verdict> {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    thread.split_once('.').is_some_and(|(seconds, rest)| digits(seconds) && digits(rest))
-}
-
-fn set(body: &mut Value, key: &str, value: &str) {
-    if let Some(fields) = body.as_object_mut() {
-        fields.insert(key.to_owned(), value.into());
+    let is_time =
+        thread.split_once('.').is_some_and(|(seconds, rest)| digits(seconds) && digits(rest));
+    match thread.is_empty() || is_time {
+        true => Ok(()),
+        false => Err(unfit(Fault::Thread, "the thread is no timestamp of a message")),
     }
 }
 
@@ -205,6 +175,10 @@ impl Slack {
         home.into_iter().chain(all.filter(|number| Some(*number) != home)).collect()
     }
 
+    fn written(&self, spans: &[Span]) -> Part {
+        Part { text: self.format.written(spans), rich: None }
+    }
+
     fn found(&self, chat: &str, number: usize) {
         let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if homes.len() >= HOMES {
@@ -214,12 +188,10 @@ impl Slack {
     }
 
     fn request(&self, workspace: &Workspace, uri: &Uri, body: &Value) -> Request<Bytes> {
-        let mut request = post_json(uri.clone(), body);
-        request.headers_mut().insert(header::AUTHORIZATION, workspace.authorization.clone());
-        request
+        authorized(post_json(uri.clone(), body), &workspace.authorization)
     }
 
-    fn judge(&self, chat: &str, number: usize, next: &Next, answer: &Answer) -> Verdict {
+    fn judge(&self, number: usize, next: &Next<'_>, answer: &Answer) -> Verdict {
         let is_ok = answer.json.pointer("/ok").and_then(Value::as_bool);
         if answer.status.is_success() && is_ok == Some(true) {
             let time = answer.text_at("/ts");
@@ -230,7 +202,7 @@ impl Slack {
         let workspace = self.workspaces.get(number);
         if answer.status.as_u16() == 429 || LATER.contains(&error) {
             if let (Some(workspace), Some(wait)) = (workspace, answer.retry_after) {
-                workspace.pace.hold(chat, wait, CHAT);
+                workspace.pace.hold(next.chat, wait, CHAT);
             }
             return Verdict::Busy { retry_after: answer.retry_after, detail: detail() };
         }
@@ -251,7 +223,7 @@ impl Slack {
             None if answer.status.is_success() && is_ok == Some(false) => {
                 Verdict::Retryable { retry_after: answer.retry_after, detail: detail() }
             }
-            None => of_credential(&self.origin, self.caller.refused(answer, error)),
+            None => self.caller.refused(answer, error),
         }
     }
 
@@ -265,7 +237,7 @@ impl Slack {
             let one = number.saturating_add(1);
             words.push_str(&format!(" (token {one} of {})", self.workspaces.len()));
         }
-        of_credential(&self.origin, self.caller.fault(Fault::Credential, answer, &words))
+        self.caller.fault(Fault::Credential, answer, &words)
     }
 
     /// Tests one token. The test asks for no scope, so what a message lacked is looked for in its answer.
@@ -275,7 +247,7 @@ impl Slack {
         if answer.json.pointer("/ok") != Some(&Value::Bool(true)) {
             return Err(match fault_of(error) {
                 Some(Fault::Credential) => self.refused(number, &answer, error, ""),
-                _ => of_credential(&self.origin, self.caller.refused(&answer, error)),
+                _ => self.caller.refused(&answer, error),
             });
         }
         let needed = workspace.needed.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -295,39 +267,37 @@ impl Channel for Slack {
     }
 
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        encode(message, &self.format)
+        let part = |_, spans: &[Span]| self.written(spans);
+        pin_files(message, &self.format, part, files::GROUPS.of(&message.files))
     }
 
-    #[tracing::instrument(level = "debug", name = "slack.send", skip_all, fields(channel = %self.name))]
+    #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
-        let Destination::Chat { chat, thread, .. } = &parcel.destination else {
-            let detail = Detail::new("a session is no channel");
-            return Verdict::Permanent { fault: Fault::Target, detail };
-        };
         let mut next = match next(parcel) {
             Ok(next) => next,
             Err(verdict) => return verdict,
         };
-        let (now, at) = (next.clone(), (chat.as_str(), thread.as_str()));
-        let upload = |files, caption| self.upload(at, &now, files, caption);
-        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
+        let now = next.clone();
+        let write = |spans: &[Span]| self.written(spans);
+        let upload = |files, caption| self.upload(&now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, write, upload).await {
             return verdict;
         }
-        let mut body = match body(thread, &next) {
+        let mut body = match body(&next) {
             Ok(body) => body,
             Err(verdict) => return verdict,
         };
-        set(&mut body, "channel", chat);
+        set(&mut body, "channel", next.chat);
         set(&mut body, "parse", "none");
         let mut refused = None;
-        for number in self.order(chat) {
+        for number in self.order(next.chat) {
             let Some(workspace) = self.workspaces.get(number) else { continue };
-            if let Err(busy) = workspace.pace.wait(chat, CHAT).await {
+            if let Err(busy) = workspace.pace.wait(next.chat, CHAT).await {
                 return busy;
             }
             let request = self.request(workspace, &self.post, &body);
             let verdict = match self.caller.call(request).await {
-                Ok(answer) => self.judge(chat, number, &next, &answer),
+                Ok(answer) => self.judge(number, &next, &answer),
                 Err(verdict) => return verdict,
             };
             match &verdict {
@@ -335,14 +305,13 @@ impl Channel for Slack {
                     refused = worse(refused, verdict);
                 }
                 Verdict::Delivered(_) | Verdict::Part { .. } => {
-                    self.found(chat, number);
+                    self.found(next.chat, number);
                     return verdict;
                 }
                 _ => return verdict,
             }
         }
-        let detail = || Detail::new("there is no workspace");
-        refused.unwrap_or_else(|| Verdict::Permanent { fault: Fault::Target, detail: detail() })
+        refused.unwrap_or_else(|| unfit(Fault::Target, "there is no workspace"))
     }
 
     async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {

@@ -40,6 +40,30 @@ pub struct Format {
     pub quoted: fn(&str) -> String,
 }
 
+/// The most parts of a message: who reads ten has read enough.
+const PARTS: usize = 10;
+
+impl Format {
+    /// Parts of so much in this unit, and how text is written.
+    pub fn new(
+        unit: Unit,
+        part: usize,
+        ours: fn(&str) -> String,
+        quoted: fn(&str) -> String,
+    ) -> Self {
+        Self { unit, part, parts: PARTS, ours, quoted }
+    }
+
+    /// A text as it is written.
+    pub fn written(&self, spans: &[Span]) -> String {
+        let written = spans.iter().map(|span| match span {
+            Span::Ours(text) => (self.ours)(text),
+            Span::Quoted(text) => (self.quoted)(text),
+        });
+        written.collect()
+    }
+}
+
 /// What stands before a part that is sent again though it may have arrived (law D7).
 pub const REPEAT: &str = "(may be a repeat) ";
 
@@ -288,11 +312,7 @@ mod tests {
         let format = Format { quoted: doubled, ..format(Unit::Chars, 40, 9) };
         let parts = split(&[Span::quoted("*".repeat(50)), Span::ours("*".repeat(10))], &format);
         for part in &parts {
-            let written = part.iter().map(|span| match span {
-                Span::Ours(text) => text.clone(),
-                Span::Quoted(text) => doubled(text),
-            });
-            assert!(written.collect::<String>().chars().count() <= 40);
+            assert!(format.written(part).chars().count() <= 40);
         }
         assert_eq!(parts.iter().map(|part| flat(part)).collect::<String>().len(), 60);
     }
@@ -330,7 +350,7 @@ mod tests {
         let facts = facts::facts(&event, None);
         for room in [160, 40] {
             let format = format(Unit::Chars, room, 10);
-            let parts = split(&ping::spans(&facts, "default", true), &format);
+            let parts = split(&ping::marked(ping::body(&facts, "default"), true, false), &format);
             assert!(parts.len() > 1);
             assert!(flat(&parts[0]).starts_with(REPEAT), "{parts:?}");
         }

@@ -4,32 +4,36 @@ mod files;
 
 use std::{sync::Arc, time::Duration};
 
-use ::http::Uri;
-use async_trait::async_trait;
+use ::http::{Request, Uri};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
-    history::SessionView,
     ids::ChannelName,
-    message::{Destination, Message, Parcel, Span},
-    ports::{Channel, LookError},
-    verdict::{Detail, Fault, Verdict},
+    message::Span,
+    ports::Channel,
+    verdict::{Fault, Verdict},
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use self::files::Files;
 use super::{
-    AT_LEAST_ONCE, Field, FieldKind, MAX_LENGTH, Platform, Settings,
-    attach::carry,
-    call::{Answer, Caller, of_credential, post_json},
+    AT_LEAST_ONCE, Platform, Settings,
+    attach::Groups,
+    call::{Answer, Caller, Lost, post_json, set},
     escape::mentions,
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_files},
-    split::{Format, Unit, split},
+    pin::{Next, Part, unfit},
+    post::{Line, Post, channel},
+    secret,
+    split::{Format, Unit},
+    url,
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{
         HttpClient,
         base::{base, route},
@@ -41,20 +45,8 @@ use crate::{
 pub const PLATFORM: Platform = Platform {
     name: "telegram",
     fields: &[
-        Field {
-            name: "token",
-            kind: FieldKind::Secret,
-            variable: "TELEGRAM_BOT_TOKEN",
-            default: "",
-            about: "The bot's token.",
-        },
-        Field {
-            name: "url",
-            kind: FieldKind::Text,
-            variable: "",
-            default: DEFAULT_URL,
-            about: "Where the Bot API is; another address for a server of your own.",
-        },
+        secret("token", "TELEGRAM_BOT_TOKEN", "The bot's token."),
+        url("", DEFAULT_URL, "Where the Bot API is; another address for a server of your own."),
         max_length("4096"),
     ],
     wanted_by: &["token"],
@@ -66,7 +58,6 @@ pub const PLATFORM: Platform = Platform {
 const DEFAULT_URL: &str = "https://api.telegram.org";
 /// After entities are taken out. The unit is not documented; this one is never the smaller count.
 const LIMIT: usize = 4_096;
-const PARTS: usize = 10;
 /// About 30 messages a second for a bot.
 const TOKEN: Cap = Cap::new(30, Duration::from_millis(34));
 /// One message a second in a chat; short bursts are tolerated.
@@ -87,14 +78,10 @@ const GROUP: Cap = Cap::new(5, Duration::from_secs(3));
 /// | other 400, 413 | permanent: payload |
 /// | 500 "sent message was immediately deleted" | delivered, noted: another try would be deleted too |
 struct Telegram {
-    name: ChannelName,
-    origin: String,
     send: Uri,
     me: Uri,
     files: Files,
-    format: Format,
-    caller: Caller,
-    pace: Pace,
+    line: Line,
 }
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
@@ -105,7 +92,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
         let token = in_path(&name, &token)?;
         route(name.as_str(), &base, &format!("/bot{token}/{method}"))
     };
-    Ok(Arc::new(Telegram {
+    Ok(channel(Telegram {
         send: method("sendMessage")?,
         me: method("getMe")?,
         files: Files {
@@ -113,17 +100,12 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
             document: method("sendDocument")?,
             group: method("sendMediaGroup")?,
         },
-        format: Format {
-            unit: Unit::Utf16,
-            part: settings.count(MAX_LENGTH, LIMIT),
-            parts: PARTS,
-            ours: str::to_owned,
-            quoted: mentions,
+        line: Line {
+            format: Format::new(Unit::Utf16, settings.max_length(LIMIT), str::to_owned, mentions),
+            caller: Caller::new(client, settings.origin(), [token]),
+            pace: Pace::new(TOKEN),
+            name,
         },
-        caller: Caller::new(client, [token]),
-        pace: Pace::new(TOKEN),
-        origin: settings.origin().to_owned(),
-        name,
     }))
 }
 
@@ -138,65 +120,28 @@ fn in_path<'a>(name: &ChannelName, token: &'a SecretString) -> Result<&'a str, A
     }
 }
 
-impl Telegram {
-    fn message(chat: &str, thread: &str, next: &Next) -> Result<Value, Verdict> {
-        let text = format!("{}{}", next.before, next.part.text);
-        let mut body = json!({
-            "chat_id": chat.parse::<i64>().map_or_else(|_| Value::from(chat), Value::from),
-            "text": text,
-            "link_preview_options": {"is_disabled": true},
-        });
-        let mut set = |key: &str, value: Value| {
-            if let Some(fields) = body.as_object_mut() {
-                fields.insert(key.to_owned(), value);
-            }
-        };
-        if let Some(entities) = next.part.rich.clone() {
-            set("entities", entities);
-        }
-        if let Some(topic) = topic(thread)? {
-            set("message_thread_id", topic.into());
-        }
-        Ok(body)
+fn message(next: &Next<'_>) -> Result<Value, Verdict> {
+    let mut body = json!({
+        "chat_id": next.chat.parse::<i64>().map_or_else(|_| Value::from(next.chat), Value::from),
+        "text": next.text(),
+        "link_preview_options": {"is_disabled": true},
+    });
+    if let Some(entities) = next.part.rich.clone() {
+        set(&mut body, "entities", entities);
     }
+    if let Some(topic) = topic(next.thread)? {
+        set(&mut body, "message_thread_id", topic);
+    }
+    Ok(body)
+}
 
-    fn judge(&self, chat: &str, next: &Next, answer: &Answer) -> Verdict {
-        if answer.status.is_success() && answer.json.pointer("/ok") == Some(&Value::Bool(true)) {
-            let id = |at| answer.json.pointer(at).map(Value::to_string);
-            // Of several in a group the first one.
-            let id = id("/result/message_id").or_else(|| id("/result/0/message_id"));
-            return next.accepted(id);
-        }
-        let words = answer.text_at("/description");
-        let code = answer.json.pointer("/error_code").and_then(Value::as_u64);
-        let code = code.unwrap_or_else(|| answer.status.as_u16().into());
-        let lower = words.to_ascii_lowercase();
-        let says = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
-        let moved = answer.json.pointer("/parameters/migrate_to_chat_id").and_then(Value::as_i64);
-        if let Some(to) = moved {
-            let detail = self.caller.detail(answer.status, words);
-            return Verdict::Moved { chat: to.to_string(), detail };
-        }
-        let fault = |fault| self.caller.fault(fault, answer, words);
-        match code {
-            429 => {
-                let told = answer.json.pointer("/parameters/retry_after").map(Value::to_string);
-                let told = told.and_then(|text| seconds(&text)).map(clamp);
-                let retry_after = told.max(answer.retry_after);
-                if let Some(wait) = retry_after {
-                    self.pace.hold(chat, wait, cap(chat));
-                }
-                Verdict::Busy { retry_after, detail: self.caller.detail(answer.status, words) }
-            }
-            401 | 404 => of_credential(&self.origin, fault(Fault::Credential)),
-            403 => fault(Fault::Target),
-            400 if says(THREAD) => fault(Fault::Thread),
-            400 if says(TARGET) => fault(Fault::Target),
-            400 | 413 => fault(Fault::Payload),
-            500 if says(&["immediately deleted"]) => next.accepted(None),
-            _ => self.caller.refused(answer, words),
-        }
+/// The number of a topic. The general one has number 1 and must not be named.
+fn topic(thread: &str) -> Result<Option<i64>, Verdict> {
+    if matches!(thread, "" | "1") {
+        return Ok(None);
     }
+    let unfit = |_| unfit(Fault::Thread, "the thread is no number of a topic");
+    thread.parse().map(Some).map_err(unfit)
 }
 
 /// What is said of a topic that cannot be written to, while its chat can.
@@ -216,96 +161,93 @@ const TARGET: &[&str] = &[
     "group chat was",
 ];
 
-/// A text as it is sent.
-fn written(span: &Span) -> String {
-    match span {
-        Span::Ours(text) => text.clone(),
-        Span::Quoted(text) => mentions(text),
+impl Post for Telegram {
+    fn line(&self) -> &Line {
+        &self.line
     }
-}
 
-/// The number of a topic. The general one has number 1 and must not be named.
-fn topic(thread: &str) -> Result<Option<i64>, Verdict> {
-    if matches!(thread, "" | "1") {
-        return Ok(None);
+    fn part(&self, number: usize, spans: &[Span]) -> Part {
+        // What it is about stands out.
+        let subject = spans.first().filter(|span| number == 0 && matches!(span, Span::Quoted(_)));
+        let length = subject.map(|span| Unit::Utf16.len(&mentions(span.text())));
+        let rich = length
+            .filter(|length| *length > 0)
+            .map(|length| json!([{"type": "bold", "offset": 0, "length": length}]));
+        Part { text: self.line.format.written(spans), rich }
     }
-    let detail = || Detail::new("the thread is no number of a topic");
-    let topic = thread.parse();
-    topic.map(Some).map_err(|_| Verdict::Permanent { fault: Fault::Thread, detail: detail() })
-}
 
-fn cap(chat: &str) -> Cap {
-    if chat.starts_with('-') { GROUP } else { CHAT }
-}
+    fn cap<'a>(&self, next: &Next<'a>) -> (&'a str, Cap) {
+        (next.chat, if next.chat.starts_with('-') { GROUP } else { CHAT })
+    }
 
-#[async_trait]
-impl Channel for Telegram {
+    fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
+        Ok(post_json(self.send.clone(), &message(next)?))
+    }
+
+    fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
+        let caller = &self.line.caller;
+        if answer.status.is_success() && answer.json.pointer("/ok") == Some(&Value::Bool(true)) {
+            let id = |at| answer.json.pointer(at).map(Value::to_string);
+            // Of several in a group the first one.
+            return next.accepted(id("/result/message_id").or_else(|| id("/result/0/message_id")));
+        }
+        let words = answer.text_at("/description");
+        let code = answer.json.pointer("/error_code").and_then(Value::as_u64);
+        let code = code.unwrap_or_else(|| answer.status.as_u16().into());
+        let lower = words.to_ascii_lowercase();
+        let says = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
+        let moved = answer.json.pointer("/parameters/migrate_to_chat_id").and_then(Value::as_i64);
+        if let Some(to) = moved {
+            let detail = caller.detail(answer.status, words);
+            return Verdict::Moved { chat: to.to_string(), detail };
+        }
+        let fault = |fault| caller.fault(fault, answer, words);
+        match code {
+            429 => {
+                let told = answer.json.pointer("/parameters/retry_after").map(Value::to_string);
+                let told = told.and_then(|text| seconds(&text)).map(clamp);
+                let detail = caller.detail(answer.status, words);
+                Verdict::Busy { retry_after: told.max(answer.retry_after), detail }
+            }
+            401 | 404 => fault(Fault::Credential),
+            403 => fault(Fault::Target),
+            400 if says(THREAD) => fault(Fault::Thread),
+            400 if says(TARGET) => fault(Fault::Target),
+            400 | 413 => fault(Fault::Payload),
+            500 if says(&["immediately deleted"]) => next.accepted(None),
+            _ => caller.refused(answer, words),
+        }
+    }
+
     fn takes(&self) -> Takes {
         files::TAKES
     }
 
-    fn encode(&self, _: &Destination, message: &Message) -> String {
-        let parts = split(&message.spans, &self.format);
-        let parts = parts.iter().enumerate().map(|(number, spans)| {
-            let text = written;
-            // What it is about stands out.
-            let subject =
-                spans.first().filter(|span| number == 0 && matches!(span, Span::Quoted(_)));
-            let length =
-                subject.map(|span| Unit::Utf16.len(&text(span))).filter(|length| *length > 0);
-            let rich =
-                length.map(|length| json!([{"type": "bold", "offset": 0, "length": length}]));
-            Part { text: spans.iter().map(text).collect(), rich }
-        });
-        pin_files(parts.collect(), files::GROUPS.of(&message.files))
+    fn groups(&self) -> Groups {
+        files::GROUPS
     }
 
-    #[tracing::instrument(level = "debug", name = "telegram.send", skip_all, fields(channel = %self.name))]
-    async fn send(&self, parcel: &Parcel) -> Verdict {
-        let Destination::Chat { chat, thread, .. } = &parcel.destination else {
-            let detail = Detail::new("a session is no chat");
-            return Verdict::Permanent { fault: Fault::Target, detail };
-        };
-        let mut next = match next(parcel) {
-            Ok(next) => next,
-            Err(verdict) => return verdict,
-        };
-        let now = next.clone();
-        let upload = |files, caption| self.upload(chat, thread, &now, files, caption);
-        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
-            return verdict;
-        }
-        let body = match Self::message(chat, thread, &next) {
-            Ok(body) => body,
-            Err(verdict) => return verdict,
-        };
-        if let Err(busy) = self.pace.wait(chat, cap(chat)).await {
-            return busy;
-        }
-        match self.caller.call(post_json(self.send.clone(), &body)).await {
-            Ok(answer) => self.judge(chat, &next, &answer),
-            Err(verdict) => verdict,
-        }
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
-    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
-        Err(LookError::Unsupported)
+    fn probe(&self) -> Result<Request<Bytes>, Verdict> {
+        Ok(post_json(self.me.clone(), &json!({})))
     }
 
-    async fn probe(&self) -> Verdict {
-        match self.caller.call(post_json(self.me.clone(), &json!({}))).await {
-            Ok(answer) if answer.text_at("/result/username").is_empty() => {
-                let words = answer.text_at("/description");
-                match answer.status.as_u16() {
-                    401 | 403 | 404 => {
-                        let refused = self.caller.fault(Fault::Credential, &answer, words);
-                        of_credential(&self.origin, refused)
-                    }
-                    _ => self.caller.refused(&answer, words),
-                }
-            }
-            Ok(_) => Verdict::Delivered(kanban_notify::verdict::Receipt::default()),
-            Err(verdict) => verdict,
+    fn probed(&self, answer: &Answer) -> Result<(), Verdict> {
+        if !answer.text_at("/result/username").is_empty() {
+            return Ok(());
         }
+        let words = answer.text_at("/description");
+        Err(match answer.status.as_u16() {
+            401 | 403 | 404 => self.line.caller.fault(Fault::Credential, answer, words),
+            _ => self.line.caller.refused(answer, words),
+        })
     }
 }

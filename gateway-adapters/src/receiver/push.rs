@@ -3,17 +3,20 @@
 mod discord;
 #[cfg(feature = "email")]
 mod email;
-mod form;
+mod gotify;
+mod homeassistant;
 mod matrix;
 mod mattermost;
+mod multipart;
 mod ntfy;
+mod pushover;
 #[cfg(feature = "signed_webhook")]
 mod signed_webhook;
 mod slack;
 mod telegram;
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -32,10 +35,13 @@ use tokio::{
 pub use discord::{discord, discord_webhook};
 #[cfg(feature = "email")]
 pub use email::{Letter, MailAct, MailServer};
-pub use form::{FormField, form};
+pub use gotify::gotify;
+pub use homeassistant::homeassistant;
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};
+pub use multipart::{FormField, multipart};
 pub use ntfy::ntfy;
+pub use pushover::pushover;
 #[cfg(feature = "signed_webhook")]
 pub use signed_webhook::signed_webhook;
 pub use slack::{slack, slack_webhook};
@@ -272,4 +278,49 @@ fn reply(answer: PushAnswer) -> Result<Response<Full<Bytes>>, Closed> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The fields of a form, each once; `None` where it is none.
+fn form(heard: &Heard) -> Option<BTreeMap<String, String>> {
+    if heard.header("content-type") != "application/x-www-form-urlencoded" {
+        return None;
+    }
+    let mut fields = BTreeMap::new();
+    for pair in std::str::from_utf8(&heard.body).ok()?.split('&') {
+        let (name, value) = pair.split_once('=')?;
+        if fields.insert(decoded(name)?, decoded(value)?).is_some() {
+            return None;
+        }
+    }
+    Some(fields)
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Text in which a backslash stands before signs, as people see it; `None` where one of `markup` is bare.
+fn unescaped(text: &str, markup: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut signs = text.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '\\' => plain.push(signs.next().filter(char::is_ascii_punctuation)?),
+            sign if markup.contains(sign) => return None,
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
 }

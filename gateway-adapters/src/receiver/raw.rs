@@ -35,6 +35,9 @@ pub enum RawAct {
     Pass,
     /// Reads one request and hands it to the server behind, whose answer nobody gets.
     Swallow,
+    /// Reads the head of a request, says that it worked, and connects the client with the server behind,
+    /// whatever host the request names.
+    Tunnel,
     /// Takes part in a TLS handshake, until the client is gone. Both texts are PEM.
     Tls {
         /// The certificate.
@@ -236,6 +239,7 @@ async fn perform(mut stream: TcpStream, acts: Vec<RawAct>, state: &State) {
             RawAct::ReadPart(bytes) => note(&mut stream, Until::Body(bytes), state).await.map(keep),
             RawAct::Pass => hand_on(&mut stream, true, state).await.map(keep),
             RawAct::Swallow => hand_on(&mut stream, false, state).await.map(keep),
+            RawAct::Tunnel => connect(&mut stream, state).await.map(keep),
             RawAct::Tls { certificate, key } => tls::shake(&mut stream, certificate, key).await,
             RawAct::Write(bytes) => stream.write_all(&bytes).await,
             RawAct::WriteForever(bytes) => loop {
@@ -275,6 +279,15 @@ async fn hand_on(stream: &mut TcpStream, answered: bool, state: &State) -> std::
     let request = note(stream, Until::End, state).await?;
     let behind = state.behind.ok_or(std::io::ErrorKind::NotConnected)?;
     wire::exchange(behind, &request, answered.then_some(stream)).await?;
+    Ok(request)
+}
+
+async fn connect(stream: &mut TcpStream, state: &State) -> std::io::Result<String> {
+    let request = note(stream, Until::Body(0), state).await?;
+    let behind = state.behind.ok_or(std::io::ErrorKind::NotConnected)?;
+    let mut server = TcpStream::connect(behind).await?;
+    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    tokio::io::copy_bidirectional(stream, &mut server).await?;
     Ok(request)
 }
 

@@ -16,7 +16,10 @@ mod faults;
 #[cfg(all(feature = "api_server", feature = "test-support"))]
 mod look;
 #[cfg(test)]
-#[cfg(all(feature = "push", feature = "test-support"))]
+#[cfg(feature = "test-support")]
+mod proxy;
+#[cfg(test)]
+#[cfg(all(feature = "platforms", feature = "test-support"))]
 mod push;
 #[cfg(test)]
 #[cfg(feature = "test-support")]
@@ -24,3 +27,6 @@ mod receiver;
 #[cfg(test)]
 #[cfg(feature = "test-support")]
 mod support;
+#[cfg(test)]
+#[cfg(feature = "template")]
+mod template;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::push::PUSH_KEYS;
+use super::{push::PUSH_KEYS, templates::TEMPLATE_KEYS};
 
 /// What a value must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) enum Shape {
     Span,
     /// `true` or `false`.
     Switch,
+    /// A template of a message.
+    Template,
     /// A list of tables.
     Tables,
 }
@@ -33,7 +35,7 @@ impl Shape {
     /// The shape in words that fit "must be …".
     pub(super) fn words(self) -> &'static str {
         match self {
-            Self::Text | Self::Secret => "text",
+            Self::Text | Self::Secret | Self::Template => "text",
             Self::Path => "a path",
             Self::Paths => "a list of paths",
             Self::Names => "a list of names",
@@ -55,7 +57,7 @@ pub(super) struct Key {
     pub shape: Shape,
     /// The default as TOML; empty where it depends on the machine or there is none.
     pub default: &'static str,
-    /// What it does, with unit and range, in lines for the default file.
+    /// What it does, with unit and range, in lines for the default file; empty where it is not in there.
     pub about: &'static str,
 }
 
@@ -77,7 +79,8 @@ pub(super) fn is_level(name: &str) -> bool {
 pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let (servers, ours): (Vec<Key>, Vec<Key>) =
         OURS.iter().copied().partition(|key| key.shape == Shape::Tables);
-    ours.into_iter().chain(PUSH_KEYS.iter().copied()).chain(servers).collect()
+    let below = TEMPLATE_KEYS.iter().chain(PUSH_KEYS.iter()).copied();
+    ours.into_iter().chain(below).chain(servers).collect()
 });
 
 /// The keys that no platform has.

@@ -65,7 +65,9 @@ pub(super) fn effective(config: &Config, settings: &Settings, home_origin: &Orig
 fn as_meant(shape: Shape, setting: &Setting) -> Value {
     let read = match shape {
         Shape::Names | Shape::Paths => list_of(setting).map(Value::from),
-        Shape::Text | Shape::Path | Shape::Span => text_of(setting).map(Value::from),
+        Shape::Text | Shape::Path | Shape::Span | Shape::Template => {
+            text_of(setting).map(Value::from)
+        }
         Shape::TextOrNames if !setting.value.is_array() => text_of(setting).map(Value::from),
         _ => None,
     };
@@ -161,7 +163,7 @@ pub fn default_text() -> String {
          # A variable goes before this file: KANBAN_GATEWAY_WAKE__BUSY_WAIT=5m sets busy_wait in [wake].\n",
     );
     let mut level = "";
-    for key in KEYS.iter() {
+    for key in KEYS.iter().filter(|key| !key.about.is_empty()) {
         let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
         text.push('\n');
         if section != level && !section.is_empty() {
@@ -179,7 +181,11 @@ pub fn default_text() -> String {
             }
             _ if key.default.is_empty() => {
                 // No default that could be shown: an example, with the space that tells it from one.
-                let example = if key.shape == Shape::Path { "/run/secrets/token" } else { "..." };
+                let example = match key.shape {
+                    Shape::Path => "/run/secrets/token",
+                    Shape::Template => "{{ title }} {{ line }}",
+                    _ => "...",
+                };
                 let _ = writeln!(text, "# {name} = \"{example}\"");
             }
             _ => {

@@ -10,7 +10,7 @@ use toml::{Table, Value, de::DeTable};
 
 use super::{
     env::Env,
-    keys::{KEYS, Key, find, is_level},
+    keys::{KEYS, Key, Shape, find, is_level},
     problem::Problems,
 };
 
@@ -132,12 +132,15 @@ impl Settings {
             return;
         };
         let parsed = parse_value(raw);
-        if parsed.is_none() && raw.trim_start().starts_with(['[', '{']) {
+        let key = find(&name);
+        // A template may well begin so.
+        let is_template = key.is_some_and(|key| key.shape == Shape::Template);
+        if parsed.is_none() && !is_template && raw.trim_start().starts_with(['[', '{']) {
             problems.add(variable, "the value looks like TOML and is not");
             return;
         }
         let origin = Origin::Environment(variable.clone());
-        if let Some(key) = find(&name) {
+        if let Some(key) = key {
             self.values.insert(
                 key.name,
                 Setting {

@@ -6,20 +6,25 @@ use std::{
 };
 
 use gateway_adapters::{
-    http::HttpClient,
+    http::{HttpClient, Proxies},
     push::{PLATFORMS, Platform, Settings},
 };
 use kanban_notify::{policy::Ability, ports::Channel};
 
 use super::no_channel;
-use crate::{config::PushSettings, gateway::StartError, hermes::Hermes};
+use crate::{
+    config::{Env, PushSettings},
+    gateway::StartError,
+    hermes::Hermes,
+};
 
 /// A platform with what it can do and its channel.
 pub(super) type Made = (&'static Platform, Ability, Arc<dyn Channel>);
 
 /// Makes the channels, and keeps each as long as its settings are the same: it knows which chats rest.
-#[derive(Default)]
 pub(super) struct PushMaker {
+    client: HttpClient,
+    env: Env,
     kept: Mutex<BTreeMap<&'static str, Kept>>,
 }
 
@@ -30,12 +35,22 @@ struct Kept {
 }
 
 impl PushMaker {
+    /// Platforms are called by clients like this one, through the proxies of the environment.
+    pub(super) fn new(client: HttpClient, env: Env) -> Self {
+        Self { client, env, kept: Mutex::default() }
+    }
+
+    /// A client with connections of its own; where nobody needs one, no proxy is looked for.
+    fn client(&self) -> Result<HttpClient, StartError> {
+        let proxies = Proxies::new(|name| self.env.get(name)).map_err(no_channel)?;
+        Ok(self.client.through(proxies))
+    }
+
     /// The channels that are configured, or that Hermes' root profile has credentials for.
     ///
     /// What we were told to use must work; what was only found is told and left out.
     pub(super) fn make(
         &self,
-        client: &HttpClient,
         configured: &PushSettings,
         hermes: &Hermes,
     ) -> Result<Vec<Made>, StartError> {
@@ -52,7 +67,7 @@ impl PushMaker {
             let known = kept.get(platform.name).filter(|kept| kept.settings == settings);
             let channel = match known {
                 Some(known) => known.channel.clone(),
-                None => match (platform.make)(client.clone(), &settings) {
+                None => match (platform.make)(self.client()?, &settings) {
                     Ok(channel) => Some(channel),
                     Err(error) if own.is_some() => return Err(no_channel(error)),
                     Err(error) => {

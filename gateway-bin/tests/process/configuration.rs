@@ -163,3 +163,22 @@ async fn a_wrong_command_line_ends_with_2_and_help_with_0() {
         printed(&world, right, 0).await;
     }
 }
+
+#[tokio::test]
+async fn report_47_a_template_that_cannot_be_used_is_found_before_anything_is_sent() {
+    let world = World::new().await;
+    let file = world.folder().join("gateway.toml");
+    let text = "[templates]\ncompleted = \"\"\"\n{{ title }}\n{{ titel }}\n\"\"\"\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    for command in ["check", "run", "once"] {
+        let arguments = match command {
+            "check" => vec!["-c", file, "config", "check"],
+            command => vec!["-c", file, command],
+        };
+        let said = printed(&world, &arguments, 2).await;
+        let told = "line 2: `templates.completed` line 2: there is no variable `titel`";
+        assert!(said.contains(told), "{said}");
+    }
+    assert!(!world.ledger().exists());
+}

@@ -1,6 +1,6 @@
 //! From due legs to intents: order, exclusion, budgets, and the look before a wake (laws D4, D6, W4, W5).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Command, Engine,
@@ -15,7 +15,7 @@ use crate::{
     key::Member,
     leg::LegKind,
     message::{Fact, Message, Span},
-    ports::LookError,
+    ports::{LookError, Wording},
     record::{Intent, WAKE_BUDGET_WINDOW},
     subscription::Life,
     text::{files, ping, wake},
@@ -29,6 +29,13 @@ const LOOK_PACE: (Duration, Duration) = (Duration::from_millis(500), Duration::f
 const FAILED_LOOKS: u32 = 3;
 
 impl Engine {
+    /// Words messages to people in another way than ours.
+    #[must_use]
+    pub fn with_wording(mut self, wording: Arc<dyn Wording>) -> Self {
+        self.wording = Some(wording);
+        self
+    }
+
     /// Lets a lane go on, as far as it can now.
     pub(super) fn try_lane(&mut self, lane: Lane, now: Timestamp) {
         if let Some(oldest) = self.ready(&lane, now) {
@@ -318,8 +325,10 @@ impl Engine {
             let wake = wake::text(&told, reference, tally.repeat, self.policy.wake.max_bytes);
             (vec![Span::Ours(wake.text)], wake.named)
         } else {
-            let mut spans = ping::spans(first_facts, first_slug, tally.repeat);
-            spans.extend(tally.parent.then(|| Span::ours(ping::THREAD_NOTE)));
+            let worded = self.wording.as_ref();
+            let worded = worded.and_then(|w| w.ping(lane.channel(), first_facts, first_slug));
+            let body = worded.unwrap_or_else(|| ping::body(first_facts, first_slug));
+            let mut spans = ping::marked(body, tally.repeat, tally.parent);
             spans.extend(files::more(first_facts, self.policy.artifacts.take));
             (spans, 1)
         };

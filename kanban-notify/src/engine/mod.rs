@@ -33,15 +33,12 @@ pub use state::{Lane, Opening};
 
 use crate::{
     history::SessionView,
-    ids::{EventId, SubscriptionId},
-};
-use crate::{
-    ids::{BoardId, ChannelName, ClaimId, LegId},
+    ids::{BoardId, ChannelName, ClaimId, EventId, LegId, SubscriptionId},
     key::Identity,
     leg::LegKind,
     message::Parcel,
     policy::{Policy, World},
-    ports::{Change, LookError},
+    ports::{Change, LookError, Wording},
     record::{
         Intent, IntentResult, Owed, Pass, PassRequest, Pause, Plan, Planned, Raise, RowChange,
         RowOutcome, Settlement, Work,
@@ -190,6 +187,7 @@ pub enum Command {
 #[derive(Debug)]
 pub struct Engine {
     policy: Policy,
+    wording: Option<std::sync::Arc<dyn Wording>>,
     identity: Identity,
     world: World,
     boards: BTreeMap<BoardId, BoardState>,
@@ -234,6 +232,7 @@ impl Engine {
     pub fn new(policy: Policy, identity: Identity, world: World) -> Self {
         Self {
             policy,
+            wording: None,
             identity,
             world,
             boards: BTreeMap::new(),

@@ -275,6 +275,13 @@ pub struct Facts {
     pub print: String,
 }
 
+impl Facts {
+    /// What a message is about: the title, or the task's id where it has none.
+    pub fn subject(&self) -> &str {
+        if self.title.is_empty() { &self.task } else { &self.title }
+    }
+}
+
 /// What the ledger made of a [`Plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {

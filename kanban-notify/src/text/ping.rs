@@ -9,22 +9,28 @@ use crate::{
 
 /// One message about one event, as flat text.
 pub fn text(facts: &Facts, board: &str, possible_repeat: bool) -> String {
-    flat(&spans(facts, board, possible_repeat))
+    flat(&marked(body(facts, board), possible_repeat, false))
 }
 
 /// How a message begins that an earlier one may have told already (law D7).
 const REPEAT: &str = "(may be a repeat) ";
 
 /// What a message says that goes to the chat above its thread.
-pub const THREAD_NOTE: &str = "\nThis was meant for a thread that cannot be reached.";
+const THREAD_NOTE: &str = "\nThis was meant for a thread that cannot be reached.";
 
-/// The same, with what is quoted told from our own words.
-pub fn spans(facts: &Facts, board: &str, possible_repeat: bool) -> Vec<Span> {
-    let (ours, quoted) = (|text: &str| Span::ours(text), |text: &str| Span::quoted(text));
-    let subject = if facts.title.is_empty() { &facts.task } else { &facts.title };
+/// A message with the marks that belong to it however it is worded: that it may be a repeat, and that it
+/// was meant for a thread.
+pub fn marked(body: Vec<Span>, possible_repeat: bool, without_thread: bool) -> Vec<Span> {
     // Ahead of everything: the end may be in another part of a long message, or cut off.
-    let mut text: Vec<Span> = possible_repeat.then(|| ours(REPEAT)).into_iter().collect();
-    text.extend([quoted(subject), ours(" ")]);
+    let before = possible_repeat.then(|| Span::ours(REPEAT));
+    let after = without_thread.then(|| Span::ours(THREAD_NOTE));
+    before.into_iter().chain(body).chain(after).collect()
+}
+
+/// Our own words about one event, with what is quoted told from them.
+pub fn body(facts: &Facts, board: &str) -> Vec<Span> {
+    let (ours, quoted) = (|text: &str| Span::ours(text), |text: &str| Span::quoted(text));
+    let mut text = vec![quoted(facts.subject()), ours(" ")];
     text.extend(words::happened(facts));
     text.push(ours("."));
     let mut line = |label: &str, value: &str| {
@@ -43,7 +49,8 @@ pub fn spans(facts: &Facts, board: &str, possible_repeat: bool) -> Vec<Span> {
     }
     text.extend([ours("\n("), quoted(&facts.task), ours(" on ")]);
     text.push(Span::quoted(clean::one_line(board, NAME_CHARS)));
-    if let Some(assignee) = &facts.assignee {
+    let named = ["reviewer", "implementer"].map(|name| words::note(facts, name));
+    if let Some(assignee) = facts.assignee.as_deref().filter(|name| !named.contains(&Some(*name))) {
         // The sign goes with the name: together they may be a mention, which is for the channel to disarm.
         text.extend([ours(", "), Span::quoted(format!("@{assignee}"))]);
     }
@@ -84,7 +91,7 @@ mod tests {
         Build report was completed.
         Build report is blocked.
         Build report was given up.
-        Build report lost its worker: the process ended unexpectedly.
+        Build report lost its worker: the process ended unexpectedly; another attempt is expected.
         Build report ran into a limit.
         Build report was moved.
         Build report is ready for review.
@@ -105,7 +112,7 @@ mod tests {
 
     #[test]
     fn everything_that_came_from_a_task_or_a_board_is_quoted() {
-        let marked = |name: &str| (name.to_owned(), format!("<{name}>"));
+        let note = |name: &str| (name.to_owned(), format!("<{name}>"));
         let names =
             ["reviewer", "implementer", "block_kind", "failures", "limit_seconds", "budget"];
         let names = names.iter().chain(&["status", "recurrences"]);
@@ -115,10 +122,10 @@ mod tests {
                 title: "<title>".into(),
                 assignee: Some("<assignee>".into()),
                 handoff: Some("<handoff>".into()),
-                notes: names.clone().map(|name| marked(name)).collect(),
+                notes: names.clone().map(|name| note(name)).collect(),
                 ..facts(kind)
             };
-            for span in spans(&facts, "<board>", true) {
+            for span in marked(body(&facts, "<board>"), true, true) {
                 assert!(matches!(&span, Span::Quoted(_)) == span.text().contains('<'), "{span:?}");
             }
         }

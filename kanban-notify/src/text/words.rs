@@ -16,7 +16,9 @@ pub(super) fn happened(facts: &Facts) -> Vec<Span> {
             Some(count) => around("was given up after ", count, " failed attempts"),
             None => told("was given up"),
         },
-        Kind::Crashed => told("lost its worker: the process ended unexpectedly"),
+        Kind::Crashed => {
+            told("lost its worker: the process ended unexpectedly; another attempt is expected")
+        }
         Kind::TimedOut => match (note("limit_seconds"), note("budget")) {
             (Some(limit), _) => around("ran into its time limit of ", limit, " s"),
             (None, Some(budget)) => around("used up its iteration budget (", budget, ")"),

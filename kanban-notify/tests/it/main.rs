@@ -10,5 +10,6 @@ mod hostile;
 mod model;
 #[cfg(test)]
 mod outage;
+mod pings;
 #[cfg(test)]
 mod simulation;

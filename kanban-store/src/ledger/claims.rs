@@ -9,12 +9,12 @@ use super::{
     cursor::RaiseRow,
     ends,
     plan::{close, copy, refresh_all},
-    rests,
+    reads, rests,
     rows::PauseRow,
-    schema::{aliases, claims, lanes, legs},
+    schema::{aliases, legs},
     states, writes,
 };
-use crate::statement::{Bind, Fixed, fixed, run};
+use crate::statement::{Bind, Fixed, fixed};
 
 /// A claim to be recorded before it is sent.
 #[derive(Clone, Debug)]
@@ -154,13 +154,16 @@ pub fn settle(
     instance: &str,
     settlement: &SettlementRow,
 ) -> QueryResult<Option<BTreeSet<i64>>> {
-    let claim = claims::table
-        .find(settlement.claim)
-        .filter(claims::state.eq(states::OPEN))
-        .filter(claims::instance.eq(instance))
-        .select((claims::legs, claims::lane, claims::channel, claims::intended_at))
-        .get_result::<(i32, String, String, i64)>(conn)
-        .optional()?;
+    let binds = [
+        Bind::Text(if settlement.over { states::OVER } else { states::OPEN }),
+        Bind::Text(&settlement.verdict),
+        Bind::Text(&settlement.detail),
+        Bind::IntOrNull(settlement.over.then_some(settlement.at)),
+        Bind::Int(settlement.claim),
+        Bind::Text(instance),
+    ];
+    let claim: Option<(i32, String, String, i64)> =
+        fixed::<SettleClaim, ClaimColumns>(&binds).load(conn)?.into_iter().next();
     let Some((count, lane, channel, sent_at)) = claim else {
         return Ok(None);
     };
@@ -181,16 +184,8 @@ pub fn settle(
         if settled != count {
             touched.extend(park_rest(conn, settlement.claim, settlement.at)?);
         }
-        diesel::delete(lanes::table.find(&lane)).execute(conn)?;
+        writes::free(conn, &lane)?;
     }
-    let binds = [
-        Bind::Text(if settlement.over { states::OVER } else { states::OPEN }),
-        Bind::Text(&settlement.verdict),
-        Bind::Text(&settlement.detail),
-        Bind::IntOrNull(settlement.over.then_some(settlement.at)),
-        Bind::Int(settlement.claim),
-    ];
-    run::<SettleClaim>(conn, &binds)?;
     if let Some((raw, resolved)) = &settlement.alias {
         learn(conn, &channel, raw, resolved, settlement.at)?;
     }
@@ -228,38 +223,31 @@ fn intend_one(
     if let Some(until) = rests_until.filter(|until| *until > intent.at) {
         return Ok(Intended::Paused(until));
     }
-    // `get_result`, not `first`, here and in all that runs for each delivery: SQLite prepares a statement
-    // with a bound LIMIT anew each time.
-    let holder = lanes::table
-        .find(&intent.lane)
-        .select(lanes::claim_id)
-        .get_result::<i64>(conn)
-        .optional()?;
-    if holder.is_some() {
+    let Some(claim) = writes::record(conn, instance, intent)? else {
         return Ok(Intended::Held);
+    };
+    if are_unsent(conn, intent)? && writes::take_legs(conn, claim, intent)? {
+        return Ok(Intended::Won(claim));
     }
-    if !are_unsent(conn, intent)? {
-        return Ok(Intended::Taken);
-    }
-    writes::record(conn, instance, intent).map(Intended::Won)
+    writes::free(conn, &intent.lane)?;
+    writes::withdraw(conn, claim)?;
+    Ok(Intended::Taken)
 }
 
 /// Whether there are legs, each named once, of which nothing was sent since they had these counts.
 fn are_unsent(conn: &mut SqliteConnection, intent: &IntentRow) -> QueryResult<bool> {
+    let count = intent.legs.len();
+    if count <= 1 {
+        // The one is looked at when it is taken; of several, one that is gone must leave the others alone.
+        return Ok(count == 1 && intent.tallies.len() == 1);
+    }
     let distinct: BTreeSet<i64> = intent.legs.iter().copied().collect();
     for (leg, known) in intent.legs.iter().zip(&intent.tallies) {
-        let tally = legs::table
-            .find(leg)
-            .filter(conditions::UnsentLegs)
-            .select(TallyRow::as_select())
-            .get_result(conn)
-            .optional()?;
-        if tally.as_ref() != Some(known) {
+        if reads::unsent(conn, *leg)?.as_ref() != Some(known) {
             return Ok(false);
         }
     }
-    let count = intent.legs.len();
-    Ok(count > 0 && distinct.len() == count && intent.tallies.len() == count)
+    Ok(distinct.len() == count && intent.tallies.len() == count)
 }
 
 /// (state, failures, failed turns, epoch, alone, repeat, replay, part, plain, parent, due, reason, verdict,
@@ -272,12 +260,15 @@ impl Fixed for SettleLeg {
      WHERE id = ? AND claim_id = ? AND state IN ('intended', 'unknown') RETURNING subscription_id";
 }
 
-/// (state, verdict, detail, when it was over, claim)
+/// (state, verdict, detail, when it was over, claim, instance)
 struct SettleClaim;
 
+/// The number of legs, the lane, the channel, when it was recorded.
+type ClaimColumns = (sql_types::Integer, sql_types::Text, sql_types::Text, sql_types::BigInt);
+
 impl Fixed for SettleClaim {
-    const SQL: &'static str =
-        "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? WHERE id = ?";
+    const SQL: &'static str = "UPDATE claims SET state = ?, verdict = ?, detail = ?, settled_at = ? \
+         WHERE id = ? AND state = 'open' AND instance = ? RETURNING legs, lane, channel, intended_at";
 }
 
 fn settle_leg(

@@ -4,6 +4,7 @@ use diesel::{dsl, prelude::*};
 
 use super::{
     conditions,
+    reads::{ColumnsOf, copy_columns},
     rows::SubscriptionRow,
     schema::{boards, legs, subscriptions},
     states,
@@ -48,13 +49,15 @@ struct SettleAll;
 
 impl Fixed for SettleAll {
     // What `settled` says where nothing is open; a mark never is below the baseline.
-    const SQL: &'static str = "UPDATE subscriptions SET updated_at = ?, settled = CASE \
+    const SQL: &'static str = concat!(
+        "UPDATE subscriptions SET updated_at = ?, settled = CASE \
      WHEN seen >= settled AND seen >= board_cursor THEN seen \
      WHEN board_cursor >= settled THEN board_cursor ELSE settled END \
      WHERE id = ? AND (settled < seen OR settled < board_cursor) AND NOT EXISTS (SELECT 1 FROM legs WHERE subscription_id = ? AND replay = 0 \
      AND legs.state IN ('planned', 'intended', 'retrying', 'unknown')) \
-     RETURNING id, board_id, incarnation, task, platform, chat, thread, created_at, profile, adopted, \
-     previous_owner, mode, baseline, seen, settled, board_cursor, archived_event, life, updated_at";
+     RETURNING ",
+        copy_columns!()
+    );
 }
 
 /// Brings a copy's `settled` up to date after one of its legs has ended; answers its raise, if there is
@@ -65,7 +68,7 @@ pub fn refresh_after(
     now: i64,
 ) -> QueryResult<Option<RaiseRow>> {
     // As a rule nothing else is open and the mark rises; one statement does it.
-    let whole = fixed::<SettleAll, subscriptions::SqlType>(&[now, copy, copy].map(Bind::Int));
+    let whole = fixed::<SettleAll, ColumnsOf<SubscriptionRow>>(&[now, copy, copy].map(Bind::Int));
     let row: Option<SubscriptionRow> = whole.load(conn)?.into_iter().next();
     if let Some(row) = row {
         return raise_of(conn, &row);

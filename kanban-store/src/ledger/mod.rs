@@ -26,6 +26,7 @@ pub mod plan;
 #[cfg(feature = "notify-ports")]
 mod presence;
 pub mod prune;
+mod reads;
 pub mod rests;
 pub mod rows;
 mod schema;

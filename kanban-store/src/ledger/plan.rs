@@ -9,8 +9,9 @@ use super::{
     boards::{self, PositionRow},
     conditions,
     cursor::{self, RaiseRow},
-    rows::{BoardRow, EventRow, LegRow, SubscriptionRow},
-    schema::{events, legs, subscriptions},
+    reads,
+    rows::{BoardRow, EventRow, SubscriptionRow},
+    schema::{legs, subscriptions},
     states, writes,
 };
 use crate::statement::{Bind, Fixed, run};
@@ -116,14 +117,7 @@ pub fn copies(
     let mut found = Vec::new();
     // One statement for each task: it stays prepared, however many there are.
     for task in tasks.iter().collect::<BTreeSet<_>>() {
-        let rows = subscriptions::table
-            .filter(subscriptions::board_id.eq(board.id))
-            .filter(subscriptions::incarnation.eq(board.incarnation))
-            .filter(subscriptions::task.eq(task))
-            .order(subscriptions::id)
-            .select(SubscriptionRow::as_select())
-            .load(conn)?;
-        found.extend(rows);
+        found.extend(reads::copies_of_task(conn, board.id, board.incarnation, task)?);
     }
     Ok(found)
 }
@@ -179,7 +173,7 @@ pub fn refresh_all(
 
 /// One copy.
 pub fn copy(conn: &mut SqliteConnection, id: i64) -> QueryResult<Option<SubscriptionRow>> {
-    subscriptions::table.find(id).select(SubscriptionRow::as_select()).get_result(conn).optional()
+    reads::copy(conn, id)
 }
 
 /// Ends a leg of which nothing was sent; answers its copy, or nothing when it is too late.
@@ -204,18 +198,7 @@ pub fn close(
 
 /// The open legs of a copy with their events, ascending.
 pub fn open_legs(conn: &mut SqliteConnection, copy: &SubscriptionRow) -> QueryResult<Vec<OpenRow>> {
-    let rows: Vec<(LegRow, EventRow)> = legs::table
-        .inner_join(
-            events::table.on(events::board_id
-                .eq(copy.board_id)
-                .and(events::incarnation.eq(copy.incarnation))
-                .and(events::event.eq(legs::event))),
-        )
-        .filter(legs::subscription_id.eq(copy.id))
-        .filter(conditions::OpenLegs)
-        .order((legs::event, legs::id))
-        .select((LegRow::as_select(), EventRow::as_select()))
-        .load(conn)?;
+    let rows = reads::open_legs(conn, copy)?;
     rows.into_iter().map(|(leg, event)| begun::open_row(conn, leg, event)).collect()
 }
 
@@ -226,18 +209,7 @@ fn upsert(
     now: i64,
 ) -> QueryResult<SubscriptionRow> {
     let key = &plan.key;
-    let known = subscriptions::table
-        .filter(subscriptions::board_id.eq(board.id))
-        .filter(subscriptions::incarnation.eq(board.incarnation))
-        .filter(subscriptions::task.eq(&key.task))
-        .filter(subscriptions::platform.eq(&key.platform))
-        .filter(subscriptions::chat.eq(&key.chat))
-        .filter(subscriptions::thread.eq(&key.thread))
-        .filter(subscriptions::created_at.eq(key.created_at))
-        .select(SubscriptionRow::as_select())
-        .get_result(conn)
-        .optional()?;
-    match known {
+    match reads::copy_of_key(conn, board.id, board.incarnation, key)? {
         Some(row) => update(conn, row, plan, now),
         None => insert(conn, board, plan, now),
     }

@@ -74,15 +74,40 @@ impl Fixed for Record {
 struct Hold;
 
 impl Fixed for Hold {
-    const SQL: &'static str = "INSERT INTO lanes (lane, claim_id) VALUES (?, ?)";
+    const SQL: &'static str =
+        "INSERT INTO lanes (lane, claim_id) VALUES (?, ?) ON CONFLICT (lane) DO NOTHING";
 }
 
-/// Notes a claim, which then holds its lane and its legs.
+/// (claim)
+struct Withdraw;
+
+impl Fixed for Withdraw {
+    const SQL: &'static str = "DELETE FROM claims WHERE id = ?";
+}
+
+/// (lane)
+struct Free;
+
+impl Fixed for Free {
+    const SQL: &'static str = "DELETE FROM lanes WHERE lane = ?";
+}
+
+/// Nobody holds a lane any more.
+pub(super) fn free(conn: &mut SqliteConnection, lane: &str) -> QueryResult<()> {
+    run::<Free>(conn, &[Bind::Text(lane)]).map(drop)
+}
+
+/// Forgets a claim that was noted in this transaction.
+pub(super) fn withdraw(conn: &mut SqliteConnection, claim: i64) -> QueryResult<()> {
+    run::<Withdraw>(conn, &[Bind::Int(claim)]).map(drop)
+}
+
+/// Notes a claim, which then holds its lane; nothing, if another one holds it.
 pub(super) fn record(
     conn: &mut SqliteConnection,
     instance: &str,
     intent: &IntentRow,
-) -> QueryResult<i64> {
+) -> QueryResult<Option<i64>> {
     let binds = [
         Bind::Text(instance),
         Bind::Text(&intent.lane),
@@ -97,19 +122,50 @@ pub(super) fn record(
         Bind::Int(intent.at),
     ];
     let id: i64 = fixed::<Record, BigInt>(&binds).get_result(conn)?;
-    run::<Hold>(conn, &[Bind::Text(&intent.lane), Bind::Int(id)])?;
-    for leg in &intent.legs {
-        let (claim, at, leg) = (Bind::Int(id), Bind::Int(intent.at), Bind::Int(*leg));
-        run::<ClaimLeg>(conn, &[claim, at, at, at, leg])?;
+    if run::<Hold>(conn, &[Bind::Text(&intent.lane), Bind::Int(id)])? == 0 {
+        // Rare: the engine knows of the lanes that it holds itself.
+        withdraw(conn, id)?;
+        return Ok(None);
     }
-    Ok(id)
+    Ok(Some(id))
 }
 
-/// (claim, now, now, now, leg)
-struct ClaimLeg;
+/// Gives a claim its legs; says whether each of them was there, unsent, with these counts.
+pub(super) fn take_legs(
+    conn: &mut SqliteConnection,
+    claim: i64,
+    intent: &IntentRow,
+) -> QueryResult<bool> {
+    for (leg, known) in intent.legs.iter().zip(&intent.tallies) {
+        let binds = [
+            Bind::Int(claim),
+            Bind::Int(intent.at),
+            Bind::Int(intent.at),
+            Bind::Int(intent.at),
+            Bind::Int(*leg),
+            Bind::Int(known.failures.into()),
+            Bind::Int(known.failed_turns.into()),
+            Bind::Int(known.epoch.into()),
+            Bind::Int(known.alone.into()),
+            Bind::Int(known.repeat.into()),
+            Bind::Int(known.replay.into()),
+            Bind::Int(known.part.into()),
+            Bind::Int(known.plain.into()),
+            Bind::Int(known.parent.into()),
+        ];
+        if run::<TakeLeg>(conn, &binds)? == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
 
-impl Fixed for ClaimLeg {
+/// (claim, now, now, now, leg, failures, failed turns, epoch, alone, repeat, replay, part, plain, parent)
+struct TakeLeg;
+
+impl Fixed for TakeLeg {
     const SQL: &'static str = "UPDATE legs SET state = 'intended', claim_id = ?, \
      first_attempt_at = coalesce(first_attempt_at, ?), last_attempt_at = ?, updated_at = ? \
-     WHERE id = ?";
+     WHERE id = ? AND state IN ('planned', 'retrying') AND failures = ? AND failed_turns = ? \
+     AND epoch = ? AND alone = ? AND repeat = ? AND replay = ? AND part = ? AND plain = ? AND parent = ?";
 }

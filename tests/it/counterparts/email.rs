@@ -1,11 +1,11 @@
 //! E-mail to a real server with STARTTLS and a login, through the whole stack.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 
 use crate::support::{
+    certificates,
     counterpart::{Counterpart, python},
     wait::eventually,
     world::World,
@@ -14,24 +14,11 @@ use crate::support::{
 const USER: &str = "kanban@example.org";
 const PASSWORD: &str = "FAKE application password";
 
-/// Writes an authority, and a certificate of `localhost` with its key: no client takes one that is both.
-fn certificates(folder: &Path) {
-    let mut authority = CertificateParams::new(Vec::<String>::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    fs::write(folder.join("ca.pem"), authority.self_signed(&key).unwrap().pem()).unwrap();
-    let issuer = Issuer::new(authority, key);
-    let key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new(["localhost".to_owned()]).unwrap();
-    fs::write(folder.join("cert.pem"), server.signed_by(&key, &issuer).unwrap().pem()).unwrap();
-    fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
-}
-
 /// A server, and a world in which Hermes' own file has what is needed for it.
 async fn stage(password: &str, security: &str) -> Option<(Counterpart, World)> {
     let python = python()?;
     let mut world = World::new().await;
-    certificates(world.folder());
+    certificates::write(world.folder(), "localhost");
     let path = |name: &str| world.folder().join(name).to_str().unwrap().to_owned();
     let arguments = [&*path("cert.pem"), &path("key.pem"), USER, PASSWORD, security];
     let script = include_str!("mail_server.py");
@@ -124,7 +111,7 @@ async fn a_certificate_of_a_stranger_is_told_no_password() {
     let Some((server, mut world)) = stage(PASSWORD, "starttls").await else { return };
     let other = world.folder().join("other");
     fs::create_dir(&other).unwrap();
-    certificates(&other);
+    certificates::write(&other, "localhost");
     world.set("email.ca_file", other.join("ca.pem").to_str().unwrap());
     let task = world.cards.task("Build the report");
     world.cards.subscribe(&task, "email", "ann@example.org");

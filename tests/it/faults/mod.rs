@@ -4,7 +4,7 @@ mod adapter;
 mod case;
 mod cases;
 mod certificate;
-mod child;
+pub mod child;
 mod gateway;
 mod list;
 mod operator;

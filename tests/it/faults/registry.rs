@@ -195,7 +195,7 @@ pub const KNOWN: &[Known] = &[
         ("b2_report_65_a_row_for_no_task_at_all_harms_nobody", "a row of a task that is none", "-", "the others are told"),
         ("d7_report_73_a_repeat_whose_outcome_is_unknown_again_is_parked", "cut, and the marked repeat is cut too", "unknown", "a dead letter; never more than two copies"),
         ("b5_report_13_a_board_that_nobody_subscribed_to_is_not_written", "events and no subscription", "-", "no write to the board"),
-        ("report_142_a_dead_proxy_in_the_environment_is_not_asked", "proxy variables that lead nowhere, with a password", "-", "told directly; the password is not logged"),
+        ("report_142_a_dead_proxy_in_the_environment_is_not_asked", "proxy variables that lead nowhere, with a password", "-", "the local API server is told directly; the password is not logged"),
         ("b1_report_153_a_board_has_the_same_schema_after_deliveries", "a whole delivery", "-", "the board's schema, version and journal mode stay"),
         ("b3_report_157_nothing_of_ours_holds_up_a_checkpoint_while_a_turn_runs", "another program truncates the log in a turn", "-", "it can, at once"),
         ("f1_report_161_an_event_after_a_checkpoint_is_seen_though_the_log_is_no_longer", "the log is truncated before each event", "-", "each event is seen"),
@@ -243,6 +243,14 @@ pub const KNOWN: &[Known] = &[
         ("d5_report_93_the_rest_of_a_row_of_messages_follows_after_a_restart", "a restart after the second of five messages", "retryable", "the other three, in order"),
         ("report_18_a_row_whose_task_is_done_stays_until_the_last_event_is_out", "the last message of a done task fails", "retryable", "both in order, the row stays"),
         ("d4_a_chat_that_fails_holds_up_no_other_subscription", "one chat refuses for ever", "retryable", "others are told, its cursor stays"),
+    ]},
+    Known { file: "tests/it/proxies.rs", cites: "", entries: &[
+        ("report_142_telegram_is_told_through_the_proxy_and_the_local_server_past_it", "a proxy with a password that hangs at its first CONNECT", "unreachable", "ends at the limit for connecting, nothing was sent; then told once; the local API server meanwhile, directly; the password is not logged"),
+        ("report_142_a_proxy_that_cannot_be_used_is_named_where_somebody_needs_it", "a proxy variable that names none, or one that is not spoken to", "-", "a start with a push platform is refused and names the variable; one without is not"),
+    ]},
+    Known { file: "tests/it/templates.rs", cites: "", entries: &[
+        ("report_47_w9_a_template_words_messages_escapes_what_it_tells_and_leaves_wakes_alone", "signs of markup, mentions and of templates in a title that a template tells", "delivered", "shown as text; the wake has our words"),
+        ("report_47_a_template_that_fails_is_told_once_and_our_own_text_goes_out", "a template that fails for some titles", "delivered", "our own text, at once; one warning for each kind, without the title"),
     ]},
     Known { file: "tests/it/unknown.rs", cites: "", entries: &[
         ("d7_where_nobody_can_find_out_it_is_sent_once_more_and_says_so", "cut, and no route to look", "unknown", "once more, marked"),

@@ -1,6 +1,7 @@
 //! What the tests stand on.
 
 pub mod cards;
+pub mod certificates;
 pub mod counterpart;
 pub mod dice;
 pub mod front;

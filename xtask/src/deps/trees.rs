@@ -6,39 +6,44 @@ use crate::cmd;
 use crate::workspace::Workspace;
 
 /// What the tree of normal dependencies of one member must and must not hold.
-pub struct Rule {
-    package: &'static str,
-    features: &'static str,
+pub struct Rule<'a> {
+    package: &'a str,
+    features: &'a str,
     /// The positive control: were these not found, an empty answer would pass for a clean one.
     holds: &'static [&'static str],
     lacks: &'static [&'static [&'static str]],
 }
 
-/// One line for each member and feature set.
-pub const RULES: [Rule; 21] = [
+/// One rule for each member and feature set.
+pub fn rules(workspace: &Workspace) -> Vec<Rule<'_>> {
+    let platforms = workspace.platforms();
+    let platforms = platforms.map(|name| rule("gateway-adapters", name, &["hyper"], ADAPTER));
+    RULES.into_iter().chain(platforms).collect()
+}
+
+const RULES: [Rule<'static>; 14] = [
     rule("kanban-notify", "", &["sha2", "futures-util"], &[MEMBERS, SQL, NET, MOCKS]),
     rule("kanban-notify", "mock", &["sha2", "mockall"], &[MEMBERS, SQL, NET]),
     rule("kanban-store", "board", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
     rule("kanban-store", "write", &["diesel", "libsqlite3-sys"], &[MEMBERS, DOMAIN, NET, MOCKS]),
     rule("kanban-store", "ledger", &["diesel_migrations"], &[MEMBERS, DOMAIN, NET, MOCKS]),
     rule("kanban-store", "notify-ports", &["diesel", "kanban-notify"], &[MEMBERS, NET, MOCKS]),
-    rule("gateway-adapters", "http", &["hyper", "rustls"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "api_server", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "console", &["kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "push", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "discord", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "email", &["lettre", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "matrix", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "mattermost", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "ntfy", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "signed_webhook", &["hyper", "hmac"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "slack", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "telegram", &["hyper", "kanban-notify"], &[MEMBERS, SQL, MOCKS]),
-    rule("gateway-adapters", "test-support", &["hyper", "tokio"], &[MEMBERS, SQL, MOCKS]),
+    rule("gateway-adapters", "http", &["hyper", "rustls"], ADAPTER),
+    rule("gateway-adapters", "api_server", &["hyper", "kanban-notify"], ADAPTER),
+    rule("gateway-adapters", "console", &["kanban-notify"], ADAPTER),
+    rule("gateway-adapters", "push", &["hyper", "kanban-notify"], ADAPTER),
+    rule(
+        "gateway-adapters",
+        "template",
+        &["minijinja", "kanban-notify"],
+        &[MEMBERS, SQL, NET, MOCKS],
+    ),
+    rule("gateway-adapters", "test-support", &["hyper", "tokio"], ADAPTER),
     rule("gateway-bin", "", &["kanban-store", "gateway-adapters", "kanban-notify"], &[MOCKS]),
     rule("xtask", "", &["anyhow"], &[NET, MOCKS, &["gateway-adapters", "gateway-bin", "tests"]]),
 ];
 
+const ADAPTER: &[&[&str]] = &[MEMBERS, SQL, MOCKS];
 /// Members that no library may pull in. (A member is in its own tree: that is not counted.)
 const MEMBERS: &[&str] = &["gateway-bin", "kanban-store", "gateway-adapters", "xtask", "tests"];
 const DOMAIN: &[&str] = &["kanban-notify"];
@@ -47,7 +52,7 @@ const NET: &[&str] = &["hyper", "hyper-util", "hyper-rustls", "rustls", "http", 
 const MOCKS: &[&str] = &["mockall"];
 
 /// The names of everything in the tree, the member first.
-pub fn resolve(workspace: &Workspace, rule: &Rule) -> Result<Vec<String>> {
+pub fn resolve(workspace: &Workspace, rule: &Rule<'_>) -> Result<Vec<String>> {
     // Every target, so that a crate which only another system needs is seen as well.
     let mut line = format!(
         "tree -p {} --edges normal --prefix none --target all --no-default-features",
@@ -62,7 +67,7 @@ pub fn resolve(workspace: &Workspace, rule: &Rule) -> Result<Vec<String>> {
 }
 
 /// Compares one resolved tree with its rule.
-pub fn check(rule: &Rule, resolved: &[String]) -> Vec<String> {
+pub fn check(rule: &Rule<'_>, resolved: &[String]) -> Vec<String> {
     let Rule { package, features, holds, lacks } = rule;
     let is_there = |name: &str| resolved.iter().any(|resolved| resolved == name);
     let mut problems = Vec::new();
@@ -81,8 +86,8 @@ pub fn check(rule: &Rule, resolved: &[String]) -> Vec<String> {
 }
 
 /// Finds the names in the rules that no package has, so that a misspelt one cannot pass.
-pub fn check_names(locked: &[String]) -> Vec<String> {
-    let mut unknown: Vec<&str> = RULES
+pub fn check_names(rules: &[Rule<'_>], locked: &[String]) -> Vec<String> {
+    let mut unknown: Vec<&str> = rules
         .iter()
         .flat_map(|rule| {
             let lacks = rule.lacks.iter().flat_map(|group| group.iter());
@@ -96,12 +101,12 @@ pub fn check_names(locked: &[String]) -> Vec<String> {
     unknown.iter().map(|name| format!("a rule names {name}, which no package is called")).collect()
 }
 
-const fn rule(
-    package: &'static str,
-    features: &'static str,
+const fn rule<'a>(
+    package: &'a str,
+    features: &'a str,
     holds: &'static [&'static str],
     lacks: &'static [&'static [&'static str]],
-) -> Rule {
+) -> Rule<'a> {
     Rule { package, features, holds, lacks }
 }
 
@@ -114,7 +119,7 @@ fn names(printed: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const STORE: Rule = rule("kanban-store", "board", &["diesel"], &[MEMBERS, NET]);
+    const STORE: Rule<'static> = rule("kanban-store", "board", &["diesel"], &[MEMBERS, NET]);
 
     #[test]
     fn a_tree_within_the_rule_passes() {
@@ -138,7 +143,7 @@ mod tests {
     fn a_misspelt_name_is_found() {
         let locked: Vec<String> =
             [MEMBERS, DOMAIN, SQL, NET, MOCKS].concat().iter().map(ToString::to_string).collect();
-        let unknown = check_names(&locked);
+        let unknown = check_names(&RULES, &locked);
         assert!(unknown.iter().any(|problem| problem.contains("sha2")), "{unknown:?}");
         assert!(!unknown.iter().any(|problem| problem.contains(" diesel,")), "{unknown:?}");
     }

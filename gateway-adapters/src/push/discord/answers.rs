@@ -5,15 +5,18 @@ use std::time::Duration;
 use kanban_notify::verdict::{Fault, Verdict};
 use serde_json::Value;
 
-use super::{super::pin::Next, CHAT};
+use super::CHAT;
 use crate::{
     http::retry_after::{clamp, seconds},
     push::{
-        call::{Answer, Caller, of_credential},
-        pace::Pace,
+        call::{Answer, Caller},
+        pin::Next,
+        post::Line,
     },
 };
 
+/// The verdict of an answer to a message that went `to` a channel.
+///
 /// | answer | verdict |
 /// |---|---|
 /// | 2xx with an id | delivered |
@@ -23,67 +26,45 @@ use crate::{
 /// | 403 without a code (something before the API), 40333 | retryable |
 /// | 403, and the codes of a channel | permanent: target, or the thread where there is one |
 /// | the codes of a content, 400, 413 | permanent: payload |
-pub(super) struct Answers {
-    pub(super) caller: Caller,
-    pub(super) pace: Pace,
-    /// Where the credential comes from.
-    pub(super) origin: String,
+pub(super) fn judge(line: &Line, to: &str, next: &Next<'_>, answer: &Answer) -> Verdict {
+    let id = answer.text_at("/id");
+    let left = (answer.header("x-ratelimit-remaining") == "0").then(|| reset(answer)).flatten();
+    if let Some(wait) = left {
+        line.pace.hold(to, wait, CHAT);
+    }
+    if answer.status.is_success() && !id.is_empty() {
+        return next.accepted(Some(id.to_owned()));
+    }
+    let verdict = refused(&line.caller, !next.thread.is_empty(), answer);
+    if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict
+        && is_global(answer)
+    {
+        line.pace.hold_all(*wait);
+    }
+    verdict
 }
 
-impl Answers {
-    /// The verdict of an answer to a message that went `to` a channel, in a thread or not.
-    pub(super) fn judge(&self, to: &str, threaded: bool, next: &Next, answer: &Answer) -> Verdict {
-        let id = answer.text_at("/id");
-        let left = (answer.header("x-ratelimit-remaining") == "0").then(|| reset(answer)).flatten();
-        if let Some(wait) = left {
-            self.pace.hold(to, wait, CHAT);
+/// The verdict of an answer that is no success, in a thread or not.
+pub(super) fn refused(caller: &Caller, threaded: bool, answer: &Answer) -> Verdict {
+    let words = words(answer);
+    let code = code(answer);
+    let told = answer.json.pointer("/retry_after").map(Value::to_string);
+    let told = told.and_then(|text| seconds(&text)).map(clamp).max(answer.retry_after);
+    let detail = || caller.detail(answer.status, &words);
+    let busy = |retry_after| Verdict::Busy { retry_after, detail: detail() };
+    let fault = |fault| caller.fault(fault, answer, &words);
+    match (answer.status.as_u16(), fault_of(code)) {
+        (429, _) => busy(told.or_else(|| reset(answer))),
+        _ if LATER.contains(&code) => busy(told),
+        // In the channel above it may be another matter.
+        (_, Some(Fault::Target)) if threaded => fault(Fault::Thread),
+        (_, Some(Fault::Thread)) if !threaded => fault(Fault::Target),
+        (_, Some(of_code)) => fault(of_code),
+        (403, None) if answer.json.pointer("/code").is_none() || code == BLOCKED => {
+            Verdict::Retryable { retry_after: None, detail: detail() }
         }
-        if answer.status.is_success() && !id.is_empty() {
-            return next.accepted(Some(id.to_owned()));
-        }
-        let verdict = self.refused(threaded, answer);
-        if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
-            match is_global(answer) {
-                true => self.pace.hold_all(*wait),
-                false => self.pace.hold(to, *wait, CHAT),
-            }
-        }
-        verdict
-    }
-
-    /// The verdict of an answer that is no success.
-    pub(super) fn refused(&self, threaded: bool, answer: &Answer) -> Verdict {
-        let words = words(answer);
-        let code = code(answer);
-        let told = answer.json.pointer("/retry_after").map(Value::to_string);
-        let told = told.and_then(|text| seconds(&text)).map(clamp).max(answer.retry_after);
-        let busy = |wait| Verdict::Busy {
-            retry_after: wait,
-            detail: self.caller.detail(answer.status, &words),
-        };
-        match (answer.status.as_u16(), fault_of(code)) {
-            (429, _) => busy(told.or_else(|| reset(answer))),
-            _ if LATER.contains(&code) => busy(told),
-            // In the channel above it may be another matter.
-            (_, Some(Fault::Target)) if threaded => {
-                self.caller.fault(Fault::Thread, answer, &words)
-            }
-            (_, Some(Fault::Thread)) if !threaded => {
-                self.caller.fault(Fault::Target, answer, &words)
-            }
-            (_, Some(fault)) => {
-                of_credential(&self.origin, self.caller.fault(fault, answer, &words))
-            }
-            (403, None) if answer.json.pointer("/code").is_none() || code == BLOCKED => {
-                let detail = self.caller.detail(answer.status, &words);
-                Verdict::Retryable { retry_after: None, detail }
-            }
-            (403, None) => {
-                let fault = if threaded { Fault::Thread } else { Fault::Target };
-                self.caller.fault(fault, answer, &words)
-            }
-            _ => of_credential(&self.origin, self.caller.refused(answer, &words)),
-        }
+        (403, None) => fault(if threaded { Fault::Thread } else { Fault::Target }),
+        _ => caller.refused(answer, &words),
     }
 }
 

@@ -1,36 +1,34 @@
 //! Discord without a bot: a webhook, whose address is the credential and decides the channel.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use ::http::Uri;
-use async_trait::async_trait;
+use ::http::{Request, Uri};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
-    history::SessionView,
-    ids::ChannelName,
-    message::{Destination, Message, Parcel},
-    ports::{Channel, LookError},
-    verdict::{Detail, Fault, Receipt, Verdict},
+    ports::Channel,
+    verdict::{Detail, Fault, Verdict},
 };
-use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
     CHAT, DEFAULT_LENGTH, TOKEN, agent,
-    answers::{Answers, code},
-    body, check_thread, encode, files, format, post, said, written,
+    answers::{code, judge, refused},
+    body, check_thread, files, format, post,
 };
 use crate::{
     AdapterError,
     files::OpenFile,
-    http::{HttpClient, base::hook},
+    http::HttpClient,
     push::{
-        AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
-        attach::carry,
-        call::{Answer, Caller, Lost, get},
+        AT_LEAST_ONCE, Platform, Settings,
+        attach::Groups,
+        call::{Answer, Caller, Lost, Spent, get, hook},
         max_length,
-        pace::Pace,
-        pin::{Next, next},
-        split::Format,
+        pace::{Cap, Pace},
+        pin::Next,
+        post::{Line, Post, channel},
+        secret,
     },
 };
 
@@ -38,13 +36,11 @@ use crate::{
 pub const PLATFORM: Platform = Platform {
     name: "discord_webhook",
     fields: &[
-        Field {
-            name: "url",
-            kind: FieldKind::Secret,
-            variable: "DISCORD_WEBHOOK_URL",
-            default: "",
-            about: "The whole address of a webhook. It decides the channel; a subscription's chat is a name of your own.",
-        },
+        secret(
+            "url",
+            "DISCORD_WEBHOOK_URL",
+            "The whole address of a webhook. It decides the channel; a subscription's chat is a name of your own.",
+        ),
         max_length(DEFAULT_LENGTH),
     ],
     wanted_by: &["url"],
@@ -56,31 +52,23 @@ pub const PLATFORM: Platform = Platform {
 /// One webhook. Its answers mean what they mean to a bot, but what says that it is gone ends it: it must
 /// not be asked again.
 struct Webhook {
-    name: ChannelName,
     hook: Uri,
-    format: Format,
-    answers: Answers,
-    gone: OnceLock<Detail>,
+    gone: Spent,
+    line: Line,
 }
 
 fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterError> {
     let name = PLATFORM.channel();
-    let address = settings.secret(&name, "url")?;
-    let hook = hook(name.as_str(), address.expose_secret())?;
-    // An answer may repeat the path alone, or its end.
-    let path = hook.path().to_owned();
-    let end = path.rsplit('/').next().map(SecretString::from);
-    let secrets = end.into_iter().chain([address, SecretString::from(path)]);
-    Ok(Arc::new(Webhook {
-        answers: Answers {
-            caller: Caller::new(client, secrets),
-            pace: Pace::new(TOKEN),
-            origin: settings.origin().to_owned(),
-        },
+    let (hook, secrets) = hook(&name, settings)?;
+    Ok(channel(Webhook {
         hook,
-        format: format(settings),
-        gone: OnceLock::new(),
-        name,
+        gone: Spent::default(),
+        line: Line {
+            format: format(settings),
+            caller: Caller::new(client, settings.origin(), secrets),
+            pace: Pace::new(TOKEN),
+            name,
+        },
     }))
 }
 
@@ -103,18 +91,17 @@ impl Webhook {
     }
 
     /// Sends the files of a part.
-    async fn upload(
+    async fn send_files(
         &self,
-        thread: &str,
-        next: &Next,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
     ) -> Result<Verdict, Lost> {
-        let request = files::post(self.address(thread)?, said(&caption), files);
-        self.answers.pace.wait("", CHAT).await?;
-        let answer = self.answers.caller.upload(request).await?;
-        let verdict = self.answers.judge("", !thread.is_empty(), next, &answer);
-        Ok(self.remember(&answer, verdict))
+        check_thread(next.thread)?;
+        self.gone.check()?;
+        let request = files::post(self.address(next.thread)?, body(&caption), files);
+        let answer = self.line.caller.upload(request).await?;
+        Ok(self.judge(next, &answer))
     }
 
     fn at(&self, path: &str) -> Result<Uri, Verdict> {
@@ -124,20 +111,12 @@ impl Webhook {
         Uri::from_parts(parts).map_err(|_| unfit())
     }
 
-    /// The verdict of a webhook that is gone.
-    fn ended(&self) -> Option<Verdict> {
-        let detail = self.gone.get()?.clone();
-        Some(Verdict::Permanent { fault: Fault::Credential, detail })
-    }
-
     fn remember(&self, answer: &Answer, verdict: Verdict) -> Verdict {
         let is_gone = answer.status.as_u16() == 404 || GONE.contains(&code(answer));
         match verdict {
             Verdict::Permanent { fault: Fault::Thread, .. } => verdict,
-            Verdict::Permanent { detail, .. } | Verdict::Retryable { detail, .. } if is_gone => {
-                let detail = format!("{}; it is not asked again", detail.as_str());
-                let detail = self.gone.get_or_init(|| Detail::new(&detail)).clone();
-                Verdict::Permanent { fault: Fault::Credential, detail }
+            Verdict::Permanent { .. } | Verdict::Retryable { .. } if is_gone => {
+                self.gone.spend(verdict)
             }
             other => other,
         }
@@ -147,69 +126,52 @@ impl Webhook {
 /// The webhook is not there, or its token is wrong.
 const GONE: &[u64] = &[10_015, 50_027];
 
-#[async_trait]
-impl Channel for Webhook {
+impl Post for Webhook {
+    fn line(&self) -> &Line {
+        &self.line
+    }
+
+    fn cap<'a>(&self, _: &Next<'a>) -> (&'a str, Cap) {
+        ("", CHAT)
+    }
+
+    fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
+        check_thread(next.thread)?;
+        let request = post(self.address(next.thread)?, &body(&next.text()));
+        self.gone.check()?;
+        Ok(request)
+    }
+
+    fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
+        self.remember(answer, judge(&self.line, "", next, answer))
+    }
+
     fn takes(&self) -> Takes {
         files::TAKES
     }
 
-    fn encode(&self, _: &Destination, message: &Message) -> String {
-        encode(message, &self.format)
+    fn groups(&self) -> Groups {
+        files::GROUPS
     }
 
-    #[tracing::instrument(level = "debug", name = "discord_webhook.send", skip_all, fields(channel = %self.name))]
-    async fn send(&self, parcel: &Parcel) -> Verdict {
-        let Destination::Chat { thread, .. } = &parcel.destination else {
-            let detail = Detail::new("a session is no channel");
-            return Verdict::Permanent { fault: Fault::Target, detail };
-        };
-        let mut next = match check_thread(thread).and_then(|()| next(parcel)) {
-            Ok(next) => next,
-            Err(verdict) => return verdict,
-        };
-        if let Some(ended) = self.ended() {
-            return ended;
-        }
-        let now = next.clone();
-        let upload = |files, caption| self.upload(thread, &now, files, caption);
-        if let Some(verdict) = carry(parcel, &mut next, written, upload).await {
-            return verdict;
-        }
-        let request = match self.address(thread) {
-            Ok(uri) => post(uri, &body(&next)),
-            Err(verdict) => return verdict,
-        };
-        if let Err(busy) = self.answers.pace.wait("", CHAT).await {
-            return busy;
-        }
-        match self.answers.caller.call(request).await {
-            Ok(answer) => {
-                let verdict = self.answers.judge("", !thread.is_empty(), &next, &answer);
-                self.remember(&answer, verdict)
-            }
-            Err(verdict) => verdict,
-        }
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
-    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
-        Err(LookError::Unsupported)
+    fn probe(&self) -> Result<Request<Bytes>, Verdict> {
+        self.gone.check()?;
+        Ok(agent(get(self.at(self.hook.path())?)))
     }
 
-    async fn probe(&self) -> Verdict {
-        if let Some(ended) = self.ended() {
-            return ended;
-        }
-        let uri = match self.at(self.hook.path()) {
-            Ok(uri) => uri,
-            Err(verdict) => return verdict,
-        };
-        match self.answers.caller.call(agent(get(uri))).await {
-            Ok(answer) if answer.text_at("/id").is_empty() => {
-                let verdict = self.answers.refused(false, &answer);
-                self.remember(&answer, verdict)
-            }
-            Ok(_) => Verdict::Delivered(Receipt::default()),
-            Err(verdict) => verdict,
+    fn probed(&self, answer: &Answer) -> Result<(), Verdict> {
+        match answer.text_at("/id") {
+            "" => Err(self.remember(answer, refused(&self.line.caller, false, answer))),
+            _ => Ok(()),
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn message_id(from: &Address, local: &str) -> String {
 }
 
 /// The files that go with a part: they are in the last letter of a message.
-pub(super) fn files(next: &Next) -> Vec<File> {
+pub(super) fn files(next: &Next<'_>) -> Vec<File> {
     let number = usize::try_from(next.number()).unwrap_or(usize::MAX);
     let files = next.data.get("files").filter(|_| number.saturating_add(1) == next.parts);
     files.and_then(|files| serde_json::from_value(files.clone()).ok()).unwrap_or_default()
@@ -82,7 +82,7 @@ pub(super) fn of(
     from: &Address,
     to: &Address,
     id: &str,
-    next: &Next,
+    next: &Next<'_>,
     with: With,
 ) -> Result<Vec<u8>, lettre::error::Error> {
     let text_of = |key: &str| next.data.get(key).and_then(serde_json::Value::as_str);
@@ -106,7 +106,7 @@ pub(super) fn of(
         let thread = message_id(from, thread);
         letter = letter.in_reply_to(thread.clone()).references(thread);
     }
-    let mut text = format!("{}{}", next.before, next.part.text);
+    let mut text = next.text();
     if !with.lost.is_empty() {
         text.push('\n');
         text.push_str(&flat(&told(&with.lost)));

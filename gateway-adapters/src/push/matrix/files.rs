@@ -3,7 +3,6 @@
 use ::http::{HeaderValue, Method, Request, header};
 use kanban_notify::{
     artifacts::Takes,
-    message::Parcel,
     verdict::{Detail, Verdict},
 };
 use serde_json::json;
@@ -32,18 +31,14 @@ impl Matrix {
     /// Sends the file of a part. One that is kept twice, after a crash, is shown once.
     pub(super) async fn upload(
         &self,
-        (room, thread): (&str, &str),
-        parcel: &Parcel,
-        next: &Next,
-        (files, caption): (Vec<OpenFile>, String),
+        next: &Next<'_>,
+        files: Vec<OpenFile>,
+        caption: String,
     ) -> Result<Verdict, Lost> {
         let Some(file) = files.into_iter().next() else { return Err(Lost::Changed) };
         let (name, size, kind) = (file.name.clone(), file.size, content_type(&file.name));
-        self.pace.wait(room, ROOM).await?;
-        let way = match self.session.way().await {
-            Ok(way) => way,
-            Err(verdict) => return Ok(self.named(verdict)),
-        };
+        self.pace.wait(next.chat, ROOM).await?;
+        let way = self.session.way().await?;
         let path = format!("/_matrix/media/v3/upload?filename={}", segment(&name));
         let uri = route(self.name.as_str(), &self.base, &path)
             .map_err(|error| Verdict::Unreachable { detail: Detail::new(&error.to_string()) })?;
@@ -56,7 +51,7 @@ impl Matrix {
         let kept = way.caller.upload(request).await.map_err(unseen)?;
         let place = kept.text_at("/content_uri");
         if !kept.status.is_success() || !place.starts_with("mxc://") {
-            return unseen(Lost::Verdict(self.judge(room, next, &way, &kept).await)).verdict();
+            return unseen(Lost::Verdict(self.judge(next, &way, &kept).await)).verdict();
         }
         let event = json!({
             "msgtype": if is_image(&name) { "m.image" } else { "m.file" },
@@ -66,9 +61,9 @@ impl Matrix {
             "info": {"mimetype": kind, "size": size},
             "m.mentions": {},
         });
-        let mut request = self.event(room, thread, &parcel.part_key(), event)?;
+        let mut request = self.event(next, event)?;
         request.headers_mut().insert(header::AUTHORIZATION, way.authorization.clone());
         let answer = way.caller.call(request).await?;
-        Ok(self.judge(room, next, &way, &answer).await)
+        Ok(self.judge(next, &way, &answer).await)
     }
 }

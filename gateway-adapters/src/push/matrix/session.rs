@@ -16,7 +16,7 @@ use crate::{
     http::{HttpClient, base::route},
     push::{
         Settings,
-        call::{Answer, Caller, post_json},
+        call::{Answer, Caller, bearer, post_json},
     },
 };
 
@@ -42,6 +42,7 @@ pub enum Session {
 /// A login, made when it is needed and kept for as long as the server takes its token.
 pub struct Login {
     name: ChannelName,
+    origin: String,
     uri: Uri,
     user: String,
     password: SecretString,
@@ -64,7 +65,9 @@ impl Session {
     ) -> Result<Self, AdapterError> {
         if settings.text("token").is_some() {
             let token = settings.secret(name, "token")?;
-            return Ok(Self::Token(Arc::new(way(name, client, [token.clone()], &token)?)));
+            let authorization = bearer(name, &token)?;
+            let caller = Caller::new(client, settings.origin(), [token]);
+            return Ok(Self::Token(Arc::new(Way { authorization, caller })));
         }
         let missing = |reason| AdapterError::Key { channel: name.to_string(), reason };
         let user = settings.text("user").ok_or_else(|| missing("its `user` is not set"))?;
@@ -72,6 +75,7 @@ impl Session {
             settings.text("password").ok_or_else(|| missing("its `password` is not set"))?;
         Ok(Self::Password(Box::new(Login {
             name: name.clone(),
+            origin: settings.origin().to_owned(),
             uri: route(name.as_str(), base, "/_matrix/client/v3/login")?,
             user: user.to_owned(),
             password: password.into(),
@@ -103,15 +107,16 @@ impl Session {
 
     /// What it means that the server does not take this way any more.
     pub async fn refused(&self, way: &Arc<Way>, answer: &Answer) -> Verdict {
-        let detail = way.caller.detail(answer.status, &words(answer));
+        let words = words(answer);
         match self {
-            Self::Token(_) => Verdict::Permanent { fault: Fault::Credential, detail },
+            Self::Token(_) => way.caller.fault(Fault::Credential, answer, &words),
             Self::Password(login) => {
                 let mut current = login.current.lock().await;
                 // Somebody may have found out before us, and have logged in again.
                 if current.as_ref().is_some_and(|known| Arc::ptr_eq(known, way)) {
                     *current = None;
                 }
+                let detail = way.caller.detail(answer.status, &words);
                 Verdict::Retryable { retry_after: None, detail }
             }
         }
@@ -128,7 +133,7 @@ impl Login {
             "device_id": self.device,
             "initial_device_display_name": "kanban-gateway",
         });
-        let caller = Caller::new(self.client.clone(), [self.password.clone()]);
+        let caller = self.caller([self.password.clone()]);
         let answer = match caller.call(post_json(self.uri.clone(), &body)).await {
             Ok(answer) => answer,
             // Whatever became of the login, there was no message.
@@ -139,11 +144,12 @@ impl Login {
         };
         let token = SecretString::from(answer.text_at("/access_token"));
         if answer.status.is_success() && !token.expose_secret().is_empty() {
-            let secrets = [self.password.clone(), token.clone()];
-            return way(&self.name, self.client.clone(), secrets, &token).map_err(|_| {
+            let authorization = bearer(&self.name, &token).map_err(|_| {
                 let detail = caller.detail(answer.status, "the token of the login cannot be used");
                 Verdict::Retryable { retry_after: None, detail }
-            });
+            })?;
+            let caller = self.caller([self.password.clone(), token]);
+            return Ok(Way { authorization, caller });
         }
         let words = format!("login: {}", words(&answer));
         Err(match answer.status.as_u16() {
@@ -158,18 +164,8 @@ impl Login {
             },
         })
     }
-}
 
-fn way(
-    name: &ChannelName,
-    client: HttpClient,
-    secrets: impl IntoIterator<Item = SecretString>,
-    token: &SecretString,
-) -> Result<Way, AdapterError> {
-    let authorization = format!("Bearer {}", token.expose_secret());
-    let mut authorization = HeaderValue::from_str(&authorization).map_err(|_| {
-        AdapterError::Key { channel: name.to_string(), reason: "it cannot be sent in a header" }
-    })?;
-    authorization.set_sensitive(true);
-    Ok(Way { authorization, caller: Caller::new(client, secrets) })
+    fn caller(&self, secrets: impl IntoIterator<Item = SecretString>) -> Caller {
+        Caller::new(self.client.clone(), &self.origin, secrets)
+    }
 }

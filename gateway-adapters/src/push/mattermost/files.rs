@@ -2,17 +2,17 @@
 
 use kanban_notify::{
     artifacts::Takes,
-    message::Parcel,
     verdict::{Fault, Verdict},
 };
 
-use super::{BREAK, CHANNEL, Mattermost};
+use super::Mattermost;
 use crate::{
     files::OpenFile,
     push::{
         attach::{Groups, unseen},
         call::{Answer, Lost},
         pin::Next,
+        post::Post as _,
     },
 };
 
@@ -27,40 +27,37 @@ const NONE: &[&str] = &["attachments.disabled", "storage.app_error", "too_large"
 
 impl Mattermost {
     /// Sends the files of a part.
-    pub(super) async fn upload(
+    pub(super) async fn send_files(
         &self,
-        (channel, thread): (&str, &str),
-        parcel: &Parcel,
-        next: &Next,
-        (files, caption): (Vec<OpenFile>, String),
+        next: &Next<'_>,
+        files: Vec<OpenFile>,
+        caption: String,
     ) -> Result<Verdict, Lost> {
-        self.pace.wait(channel, CHANNEL).await?;
         let mut ids = Vec::new();
         for file in files {
-            let request = self.way.file(channel, file)?;
-            let kept = self.caller.upload(request).await.map_err(unseen)?;
+            let request = self.way.file(next.chat, file)?;
+            let kept = self.line.caller.upload(request).await.map_err(unseen)?;
             let id = kept.text_at("/file_infos/0/id");
             if !kept.status.is_success() || id.is_empty() {
-                let verdict = self.judge_file(channel, next, &kept);
+                let verdict = self.judge_file(next, &kept);
                 return unseen(Lost::Verdict(verdict)).verdict();
             }
             ids.push(id.to_owned());
         }
-        let text = if caption.is_empty() { caption } else { format!("{BREAK}{caption}") };
-        let request = self.way.message((channel, thread), &parcel.part_key(), &text, &ids)?;
-        let answer = self.caller.call(request).await?;
-        Ok(self.judge(channel, next, &answer))
+        let request = self.way.message(next, &caption, &ids)?;
+        let answer = self.line.caller.call(request).await?;
+        Ok(self.judge(next, &answer))
     }
 
     /// As for a post, but a server that keeps no files takes texts.
-    fn judge_file(&self, channel: &str, next: &Next, answer: &Answer) -> Verdict {
+    fn judge_file(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
         let code = answer.text_at("/id");
         if answer.status.as_u16() == 501 || NONE.iter().any(|sign| code.contains(sign)) {
-            return self.caller.fault(Fault::Payload, answer, code);
+            return self.line.caller.fault(Fault::Payload, answer, code);
         }
         // Only a post says that a post was made.
-        match self.judge(channel, next, answer) {
-            Verdict::Delivered(_) | Verdict::Part { .. } => self.caller.refused(answer, code),
+        match self.judge(next, answer) {
+            Verdict::Delivered(_) | Verdict::Part { .. } => self.line.caller.refused(answer, code),
             verdict => verdict,
         }
     }

@@ -4,10 +4,10 @@ use ::http::{HeaderValue, Method, Request, Uri, header};
 use bytes::Bytes;
 use kanban_notify::{
     ids::ChannelName,
-    verdict::{Detail, Fault, Verdict},
+    verdict::{Fault, Verdict},
 };
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     AdapterError,
@@ -19,7 +19,8 @@ use crate::{
     push::{
         Settings,
         attach::content_type,
-        call::{Answer, get, post_json},
+        call::{Answer, authorized, bearer, get, post_json, set},
+        pin::{Next, unfit},
     },
 };
 
@@ -52,17 +53,12 @@ impl Way {
     ) -> Result<(Self, Vec<SecretString>), AdapterError> {
         let channel = name.as_str();
         let key = |reason| AdapterError::Key { channel: channel.to_owned(), reason };
-        let address = || {
-            let reason = "it is not set";
-            let missing = || AdapterError::Address { channel: channel.to_owned(), reason };
-            base(channel, settings.text("url").ok_or_else(missing)?)
-        };
         if settings.text("webhook").is_some() {
             let hook = settings.secret(name, "webhook")?;
             let (base, id) = match hook.expose_secret().trim_end_matches('/').rsplit_once("/hooks/")
             {
                 Some((given, id)) => (base(channel, given)?, id.to_owned()),
-                None => (address()?, hook.expose_secret().to_owned()),
+                None => (settings.base(name)?, hook.expose_secret().to_owned()),
             };
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 return Err(key("it is no address of a webhook, which ends in /hooks/ and a key"));
@@ -70,11 +66,9 @@ impl Way {
             let uri = route(channel, &base, &format!("/hooks/{id}"))?;
             return Ok((Self::Hook(uri), vec![hook, id.into()]));
         }
-        let base = address()?;
+        let base = settings.base(name)?;
         let token = settings.secret(name, "token")?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
-            .map_err(|_| key("it cannot be sent in a header"))?;
-        authorization.set_sensitive(true);
+        let authorization = bearer(name, &token)?;
         let at = |path| route(channel, &base, path);
         let (posts, me) = (at("/api/v4/posts")?, at("/api/v4/users/me")?);
         let files = at("/api/v4/files")?.to_string();
@@ -88,12 +82,12 @@ impl Way {
     /// Permanent, where the chat or the thread is none.
     pub fn message(
         &self,
-        (chat, thread): (&str, &str),
-        key: &str,
+        next: &Next<'_>,
         text: &str,
         files: &[String],
     ) -> Result<Request<Bytes>, Verdict> {
-        let fault = |fault, reason| Err(Verdict::Permanent { fault, detail: Detail::new(reason) });
+        let (chat, thread) = (next.chat, next.thread);
+        let fault = |fault, reason| Err(unfit(fault, reason));
         match self {
             Self::Hook(_) if !thread.is_empty() => {
                 fault(Fault::Thread, "a webhook cannot write to a thread")
@@ -110,12 +104,13 @@ impl Way {
                 fault(Fault::Thread, "the thread is no id of a post")
             }
             Self::Api { posts, authorization, .. } => {
-                let mut post = json!({"channel_id": chat, "message": text, "pending_post_id": key});
-                if let Some(fields) = post.as_object_mut().filter(|_| !thread.is_empty()) {
-                    fields.insert("root_id".to_owned(), Value::from(thread));
+                let mut post =
+                    json!({"channel_id": chat, "message": text, "pending_post_id": next.key});
+                if !thread.is_empty() {
+                    set(&mut post, "root_id", thread);
                 }
-                if let Some(fields) = post.as_object_mut().filter(|_| !files.is_empty()) {
-                    fields.insert("file_ids".to_owned(), json!(files));
+                if !files.is_empty() {
+                    set(&mut post, "file_ids", files);
                 }
                 Ok(authorized(post_json(posts.clone(), &post), authorization))
             }
@@ -128,19 +123,18 @@ impl Way {
     ///
     /// Permanent, where the chat is none, and for a webhook, which takes no files.
     pub fn file(&self, chat: &str, file: OpenFile) -> Result<Request<FileBody>, Verdict> {
-        let refused = |fault, reason| Verdict::Permanent { fault, detail: Detail::new(reason) };
         let Self::Api { files, authorization, .. } = self else {
-            return Err(refused(Fault::Payload, "a webhook takes no files"));
+            return Err(unfit(Fault::Payload, "a webhook takes no files"));
         };
         if !is_id(chat) {
-            return Err(refused(Fault::Target, "the chat is no id of a channel"));
+            return Err(unfit(Fault::Target, "the chat is no id of a channel"));
         }
         let uri = format!("{files}?channel_id={chat}&filename={}", segment(&file.name));
-        let unfit = || refused(Fault::Payload, "the name of the file does not fit an address");
+        let name = |_| unfit(Fault::Payload, "the name of the file does not fit an address");
         let kind = HeaderValue::from_static(content_type(&file.name));
         let mut request = Request::new(FileBody::new(vec![Piece::File(file)]));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = uri.parse().map_err(|_| unfit())?;
+        *request.uri_mut() = uri.parse().map_err(name)?;
         request.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(authorized(request, authorization))
     }
@@ -177,9 +171,4 @@ impl Way {
 
 fn is_id(text: &str) -> bool {
     text.len() == 26 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-fn authorized<B>(mut request: Request<B>, value: &HeaderValue) -> Request<B> {
-    request.headers_mut().insert(header::AUTHORIZATION, value.clone());
-    request
 }

@@ -8,13 +8,13 @@ use kanban_notify::{
 };
 use serde_json::Value;
 
-use super::{Ntfy, VISITOR};
+use super::Ntfy;
 use crate::{
     files::{
         OpenFile,
         stream::{FileBody, Piece},
     },
-    push::{attach::Groups, call::Lost, pin::Next},
+    push::{attach::Groups, call::Lost, pin::Next, post::Post as _},
 };
 
 /// What a server takes where nobody says otherwise; others take less, and say so.
@@ -30,10 +30,9 @@ const USED_UP: u64 = 42_905;
 
 impl Ntfy {
     /// Sends the file of a part.
-    pub(super) async fn upload(
+    pub(super) async fn send_files(
         &self,
-        topic: &str,
-        next: &Next,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
     ) -> Result<Verdict, Lost> {
@@ -41,19 +40,18 @@ impl Ntfy {
         let name = word(&file.name);
         let mut request = Request::new(FileBody::new(vec![Piece::File(file)]));
         *request.method_mut() = Method::PUT;
-        *request.uri_mut() = self.address(topic)?;
+        *request.uri_mut() = self.address(next.chat)?;
         let headers = request.headers_mut();
         headers.extend(name.map(|name| (FILENAME, name)));
         if !caption.is_empty() {
             headers.extend(word(&caption).map(|caption| (MESSAGE, caption)));
         }
         let request = self.authorized(request);
-        self.pace.wait(topic, VISITOR).await?;
-        let answer = self.caller.upload(request).await?;
+        let answer = self.line.caller.upload(request).await?;
         let code = answer.json.pointer("/code").and_then(Value::as_u64);
         if code == Some(USED_UP) {
             let words = answer.text_at("/error");
-            return Ok(self.caller.fault(Fault::Payload, &answer, words));
+            return Ok(self.line.caller.fault(Fault::Payload, &answer, words));
         }
         Ok(self.judge(next, &answer))
     }

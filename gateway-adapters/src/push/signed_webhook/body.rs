@@ -31,12 +31,12 @@ pub(super) fn pinned(destination: &Destination, message: &Message, format: &Form
 }
 
 /// The body of one part.
-pub(super) fn of(next: &Next) -> Value {
+pub(super) fn of(next: &Next<'_>) -> Value {
     let mut data = next.data.as_object().cloned().unwrap_or_default();
     let kind = data.remove("type").unwrap_or_default();
     let repeat = data.get("possible_repeat") == Some(&Value::Bool(true));
     let more = Map::from_iter([
-        ("text".to_owned(), format!("{}{}", next.before, next.part.text).into()),
+        ("text".to_owned(), next.text().into()),
         ("part".to_owned(), next.number().saturating_add(1).into()),
         ("parts".to_owned(), next.parts.into()),
         ("possible_repeat".to_owned(), (repeat || !next.before.is_empty()).into()),

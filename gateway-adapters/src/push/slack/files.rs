@@ -1,23 +1,21 @@
 //! Files for Slack: a place for each, its bytes there, and then one message that shows them all.
 
 use ::http::{HeaderValue, Method, Request, Uri, header};
-use bytes::Bytes;
 use kanban_notify::{
     artifacts::Takes,
     verdict::{Detail, Fault, Verdict},
 };
 use serde_json::{Value, json};
 
-use super::{CHAT, Slack, Workspace, is_time, set, worse};
+use super::{CHAT, Slack, Workspace, check_thread, worse};
 use crate::{
     files::{
         OpenFile,
         stream::{FileBody, Piece},
     },
-    http::base::segment,
     push::{
         attach::{Groups, unseen},
-        call::{Answer, Lost},
+        call::{Answer, Lost, authorized, post_form, set},
         pin::Next,
     },
 };
@@ -38,25 +36,21 @@ impl Slack {
     /// Sends the files of a part, by the workspace that knows the channel.
     pub(super) async fn upload(
         &self,
-        (chat, thread): (&str, &str),
-        next: &Next,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
     ) -> Result<Verdict, Lost> {
-        if !thread.is_empty() && !is_time(thread) {
-            let detail = Detail::new("the thread is no timestamp of a message");
-            return Ok(Verdict::Permanent { fault: Fault::Thread, detail });
-        }
+        check_thread(next.thread)?;
         let mut refused = None;
-        for number in self.order(chat) {
+        for number in self.order(next.chat) {
             let Some(workspace) = self.workspaces.get(number) else { continue };
             let again: Option<Vec<_>> = files.iter().map(OpenFile::again).collect();
             let again = again.ok_or(Lost::Changed)?;
-            workspace.pace.wait(chat, CHAT).await?;
+            workspace.pace.wait(next.chat, CHAT).await?;
             let mut kept = Vec::new();
             let mut verdict = None;
             for file in again {
-                match self.keep(workspace, (chat, number), next, file).await? {
+                match self.keep(workspace, number, next, file).await? {
                     Ok(file) => kept.push(file),
                     Err(failed) => {
                         verdict = Some(failed);
@@ -66,7 +60,7 @@ impl Slack {
             }
             let verdict = match verdict {
                 Some(verdict) => verdict,
-                None => self.show(workspace, number, (chat, thread), next, kept, &caption).await?,
+                None => self.show(workspace, number, next, kept, &caption).await?,
             };
             match &verdict {
                 Verdict::Permanent { fault: Fault::Target | Fault::Credential, .. } => {
@@ -82,17 +76,19 @@ impl Slack {
     async fn keep(
         &self,
         workspace: &Workspace,
-        (chat, number): (&str, usize),
-        next: &Next,
+        number: usize,
+        next: &Next<'_>,
         file: OpenFile,
     ) -> Result<Result<Value, Verdict>, Lost> {
         let name = file.name.clone();
-        let asked = format!("filename={}&length={}", segment(&name), file.size);
-        let request = self.form(workspace, asked);
+        let length = file.size.to_string();
+        let fields = [("filename", name.as_str()), ("length", &length)];
+        let request = post_form(self.files.place.clone(), &fields);
+        let request = authorized(request, &workspace.authorization);
         let answer = self.caller.call(request).await.map_err(|lost| unseen(lost.into()))?;
         let (place, id) = (answer.text_at("/upload_url"), answer.text_at("/file_id"));
         let judged = |answer: &Answer| {
-            let verdict = self.judge_file(chat, number, next, answer);
+            let verdict = self.judge_file(number, next, answer);
             unseen(Lost::Verdict(verdict)).verdict()
         };
         if place.is_empty() || id.is_empty() {
@@ -108,16 +104,6 @@ impl Slack {
             true => Ok(Ok(json!({"id": id, "title": name}))),
             false => Ok(Err(judged(&taken)?)),
         }
-    }
-
-    fn form(&self, workspace: &Workspace, body: String) -> Request<Bytes> {
-        let mut request = Request::new(Bytes::from(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.files.place.clone();
-        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
-        request.headers_mut().insert(header::CONTENT_TYPE, kind);
-        request.headers_mut().insert(header::AUTHORIZATION, workspace.authorization.clone());
-        request
     }
 
     /// Where Slack wants a file: encrypted, unless it is where we were told that its Web API is.
@@ -139,34 +125,33 @@ impl Slack {
         &self,
         workspace: &Workspace,
         number: usize,
-        (chat, thread): (&str, &str),
-        next: &Next,
+        next: &Next<'_>,
         kept: Vec<Value>,
         caption: &str,
     ) -> Result<Verdict, Lost> {
-        let mut body = json!({"files": kept, "channel_id": chat});
-        for (key, value) in [("thread_ts", thread), ("initial_comment", caption)] {
+        let mut body = json!({"files": kept, "channel_id": next.chat});
+        for (key, value) in [("thread_ts", next.thread), ("initial_comment", caption)] {
             if !value.is_empty() {
                 set(&mut body, key, value);
             }
         }
         let request = self.request(workspace, &self.files.complete, &body);
         let answer = self.caller.call(request).await?;
-        let verdict = self.judge_file(chat, number, next, &answer);
+        let verdict = self.judge_file(number, next, &answer);
         if matches!(verdict, Verdict::Delivered(_) | Verdict::Part { .. }) {
-            self.found(chat, number);
+            self.found(next.chat, number);
         }
         Ok(verdict)
     }
 
     /// As for a message, but a bot that may not send files may send texts.
-    fn judge_file(&self, chat: &str, number: usize, next: &Next, answer: &Answer) -> Verdict {
+    fn judge_file(&self, number: usize, next: &Next<'_>, answer: &Answer) -> Verdict {
         match answer.text_at("/error") {
             error @ ("missing_scope" | "not_allowed_token_type") => {
                 let words = format!("{error} (needed: files:write)");
                 self.caller.fault(Fault::Payload, answer, &words)
             }
-            _ => self.judge(chat, number, next, answer),
+            _ => self.judge(number, next, answer),
         }
     }
 }

@@ -8,7 +8,7 @@ use kanban_notify::{
 };
 use serde_json::{Value, json};
 
-use super::{Telegram, cap, topic};
+use super::{Telegram, topic};
 use crate::{
     files::OpenFile,
     push::{
@@ -16,6 +16,7 @@ use crate::{
         call::Lost,
         multipart::Form,
         pin::Next,
+        post::Post as _,
     },
 };
 
@@ -50,15 +51,13 @@ pub(super) struct Files {
 
 impl Telegram {
     /// Sends the files of a part: images as photos, and as documents where they are refused as photos.
-    pub(super) async fn upload(
+    pub(super) async fn send_files(
         &self,
-        chat: &str,
-        thread: &str,
-        next: &Next,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
     ) -> Result<Verdict, Lost> {
-        let topic = topic(thread)?;
+        let topic = topic(next.thread)?;
         let are_photos = files.iter().all(|file| {
             let OpenFile { name, size, .. } = file;
             let (path, mark) = (String::new(), String::new());
@@ -69,14 +68,13 @@ impl Telegram {
         tries.extend(again.filter(|_| are_photos).map(|files| ("document", files)));
         let mut last = Err(Lost::Changed);
         for (kind, files) in tries {
-            self.pace.wait(chat, cap(chat)).await?;
-            let mut form = Form::default().text("chat_id", chat);
+            let mut form = Form::default().text("chat_id", next.chat);
             if let Some(topic) = topic {
                 form = form.text("message_thread_id", &topic.to_string());
             }
             let request = self.form(form, kind, files, clean::cut(&caption, CAPTION));
-            let answer = self.caller.upload(request).await?;
-            last = Ok(self.judge(chat, next, &answer));
+            let answer = self.line.caller.upload(request).await?;
+            last = Ok(self.judge(next, &answer));
             // An image that is no photo: too long and narrow, or none at all.
             if !matches!(&last, Ok(Verdict::Permanent { fault: Fault::Payload, .. })) {
                 break;

@@ -4,7 +4,7 @@ use ::http::Method;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{FormField, Heard, Platform, PushAnswer, PushMessage, form};
+use super::{FormField, Heard, Platform, PushAnswer, PushMessage, multipart, unescaped};
 
 /// A channel and its threads.
 pub type Room = (&'static str, &'static [&'static str]);
@@ -179,7 +179,7 @@ fn message(heard: &Heard, known: &[&str]) -> Result<PushMessage, (u32, &'static 
     if !calls_nobody || has_parts || !flags || enforced == nonce.is_empty() {
         return Err(malformed);
     }
-    let text = shown(content).ok_or(malformed)?;
+    let text = unescaped(content, "*_~`|<>#").ok_or(malformed)?;
     let files =
         files.into_iter().map(|one| (one.filename.unwrap_or_default(), one.bytes)).collect();
     Ok(PushMessage { text, files, key: nonce.to_owned(), ..PushMessage::default() })
@@ -188,7 +188,7 @@ fn message(heard: &Heard, known: &[&str]) -> Result<PushMessage, (u32, &'static 
 /// The JSON of a form, and its files.
 fn with_files(heard: &Heard) -> Result<(Bytes, Vec<FormField>), (u32, &'static str)> {
     let malformed = (50_035, "Invalid Form Body");
-    let mut fields = form(heard).ok_or(malformed)?.into_iter();
+    let mut fields = multipart(heard).ok_or(malformed)?.into_iter();
     let payload = fields.next().filter(|field| {
         field.name == "payload_json" && field.kind == "application/json" && field.filename.is_none()
     });
@@ -203,18 +203,4 @@ fn with_files(heard: &Heard) -> Result<(Bytes, Vec<FormField>), (u32, &'static s
         return Err((40_005, "Request entity too large"));
     }
     Ok((payload.ok_or(malformed)?.bytes, files))
-}
-
-/// The text as people see it; `None` where a sign is left that is markup.
-fn shown(content: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut signs = content.chars();
-    while let Some(sign) = signs.next() {
-        match sign {
-            '\\' => text.push(signs.next().filter(char::is_ascii_punctuation)?),
-            '*' | '_' | '~' | '`' | '|' | '<' | '>' | '#' => return None,
-            other => text.push(other),
-        }
-    }
-    Some(text)
 }

@@ -6,7 +6,7 @@ use ::http::Method;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage, form::unescaped, lock};
+use super::{Heard, Platform, PushAnswer, PushMessage, lock, multipart::unescaped};
 
 /// The API for the bot with this token.
 ///
@@ -27,7 +27,8 @@ pub fn mattermost(token: &str) -> Platform {
                 (PushAnswer::new(200, json!({"id": ID, "is_bot": true}).to_string()), None)
             }
             (&Method::POST, "/api/v4/posts") => answer(post(heard, &lock(&kept)), || {
-                let post = json!({"id": ID, "user_id": ID});
+                let sent: Value = serde_json::from_slice(&heard.body).unwrap_or_default();
+                let post = json!({"id": ID, "user_id": ID, "message": sent.get("message")});
                 PushAnswer::new(201, post.to_string())
             }),
             _ => (refused(404, "api.context.404.app_error", "Page not found"), None),

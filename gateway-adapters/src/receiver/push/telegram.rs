@@ -3,7 +3,7 @@
 use ::http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{FormField, Heard, Platform, PushAnswer, PushMessage, form};
+use super::{FormField, Heard, Platform, PushAnswer, PushMessage, multipart};
 
 /// A Bot API for the bot with this token.
 ///
@@ -19,7 +19,7 @@ pub fn telegram(token: &str) -> Platform {
         Some("sendMessage") => match message(heard) {
             Ok(message) => {
                 let sent = json!({"ok": true, "result": {"message_id": 7, "text": message.text}});
-                (PushAnswer::new(200, sent.to_string()), Some(message))
+                (PushAnswer::new(200, ascii(&sent.to_string())), Some(message))
             }
             Err(reason) => (refused(400, &format!("Bad Request: {reason}")), None),
         },
@@ -37,6 +37,25 @@ pub fn telegram(token: &str) -> Platform {
         }
         Some(_) => (refused(404, "Not Found: method not found"), None),
     })
+}
+
+/// JSON as the Bot API writes it: no letter outside of ASCII.
+fn ascii(json: &str) -> String {
+    let mut text = String::new();
+    for c in json.chars() {
+        match c {
+            c if c.is_ascii() => text.push(c),
+            c => {
+                let units = c
+                    .encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}"))
+                    .collect::<String>();
+                text.push_str(&units);
+            }
+        }
+    }
+    text
 }
 
 fn refused(code: u16, description: &str) -> PushAnswer {
@@ -89,7 +108,7 @@ fn files(method: &str, heard: &Heard) -> Result<PushMessage, (u16, &'static str)
     if heard.body.len() > 50_000_000 {
         return Err((413, "Request Entity Too Large"));
     }
-    let fields = form(heard).ok_or(bad("can't parse the form"))?;
+    let fields = multipart(heard).ok_or(bad("can't parse the form"))?;
     let (files, texts): (Vec<_>, Vec<_>) =
         fields.into_iter().partition(|field| field.filename.is_some());
     let text = |name: &str| texts.iter().find(|field| field.name == name).and_then(FormField::text);

@@ -10,6 +10,7 @@ mod parts;
 mod places;
 mod reads;
 mod waiting;
+mod wording;
 
 use std::time::Duration;
 

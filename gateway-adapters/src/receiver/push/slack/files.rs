@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{Heard, PushAnswer, PushMessage, form::unescaped, lock},
+    super::{Heard, PushAnswer, PushMessage, lock, multipart::unescaped},
     is_time, shown,
 };
 

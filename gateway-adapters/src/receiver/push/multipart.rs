@@ -25,7 +25,7 @@ impl FormField {
 }
 
 /// The fields of a form, in order; `None` where it is none, or not whole.
-pub fn form(heard: &Heard) -> Option<Vec<FormField>> {
+pub fn multipart(heard: &Heard) -> Option<Vec<FormField>> {
     let boundary = heard.header("content-type").strip_prefix("multipart/form-data; boundary=")?;
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if !(1..=70).contains(&boundary.len()) || !boundary.bytes().all(is_fit) {

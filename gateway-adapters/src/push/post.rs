@@ -1,0 +1,159 @@
+//! A channel over a platform that takes each part by one request: prepared, paced, sent once, judged.
+
+use std::{future::ready, sync::Arc};
+
+use ::http::Request;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use kanban_notify::{
+    artifacts::Takes,
+    history::SessionView,
+    ids::ChannelName,
+    message::{Destination, Message, Parcel, Span},
+    ports::{Channel, LookError},
+    verdict::{Receipt, Verdict},
+};
+
+use super::{
+    attach::{Groups, carry},
+    call::{Answer, Caller, Lost},
+    pace::{Cap, Pace},
+    pin::{Next, Part, next, pin_files},
+    split::Format,
+};
+use crate::files::OpenFile;
+
+/// A platform that takes each part by one request, and what its answers mean.
+pub trait Post: Send + Sync {
+    /// What it sends with.
+    fn line(&self) -> &Line;
+
+    /// One part of a message, with its number from 0: its text as [`Format`] writes it.
+    fn part(&self, _number: usize, spans: &[Span]) -> Part {
+        Part { text: self.line().format.written(spans), rich: None }
+    }
+
+    /// What a part counts to besides the token, and how fast that may go.
+    fn cap<'a>(&self, next: &Next<'a>) -> (&'a str, Cap);
+
+    /// The request for a part.
+    ///
+    /// # Errors
+    ///
+    /// The verdict, where there is none to be made.
+    fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict>;
+
+    /// The verdict of the answer to a part. Where it is busy, nothing goes there meanwhile.
+    fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict;
+
+    /// What it takes besides text.
+    fn takes(&self) -> Takes {
+        Takes::NOTHING
+    }
+
+    /// How the files of a message are divided into parts.
+    fn groups(&self) -> Groups {
+        Groups::ALONE
+    }
+
+    /// Sends the files of a part, with a caption that may be empty; asked only where it [takes](Post::takes) any.
+    fn upload<'a>(
+        &'a self,
+        _next: &'a Next<'a>,
+        _files: Vec<OpenFile>,
+        _caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(ready(Err(Lost::Changed)))
+    }
+
+    /// A request that checks the credential and sends nothing.
+    ///
+    /// # Errors
+    ///
+    /// The verdict, where there is none to be made.
+    fn probe(&self) -> Result<Request<Bytes>, Verdict>;
+
+    /// What the answer to a probe means.
+    ///
+    /// # Errors
+    ///
+    /// The verdict, where it does not say that we are known.
+    fn probed(&self, answer: &Answer) -> Result<(), Verdict>;
+}
+
+/// What such a platform sends with.
+pub struct Line {
+    /// The name of the channel.
+    pub name: ChannelName,
+    /// How messages are measured and written.
+    pub format: Format,
+    /// What sends.
+    pub caller: Caller,
+    /// How fast.
+    pub pace: Pace,
+}
+
+/// The channel of a platform.
+pub fn channel(platform: impl Post + 'static) -> Arc<dyn Channel> {
+    Arc::new(Posting(platform))
+}
+
+struct Posting<P>(P);
+
+impl<P: Post> Posting<P> {
+    async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
+        let Line { caller, pace, .. } = self.0.line();
+        let mut next = next(parcel)?;
+        let now = next.clone();
+        let (to, cap) = self.0.cap(&now);
+        let write = |spans: &[Span]| self.0.part(1, spans);
+        let upload = |files, caption| async {
+            pace.wait(to, cap).await?;
+            self.0.upload(&now, files, caption).await
+        };
+        let verdict = match carry(parcel, &mut next, write, upload).await {
+            Some(verdict) => verdict,
+            None => {
+                let request = self.0.request(&next)?;
+                pace.wait(to, cap).await?;
+                self.0.judge(&next, &caller.call(request).await?)
+            }
+        };
+        if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
+            pace.hold(to, *wait, cap);
+        }
+        Ok(verdict)
+    }
+
+    async fn tested(&self) -> Result<Verdict, Verdict> {
+        let answer = self.0.line().caller.call(self.0.probe()?).await?;
+        self.0.probed(&answer)?;
+        Ok(Verdict::Delivered(Receipt::default()))
+    }
+}
+
+#[async_trait]
+impl<P: Post> Channel for Posting<P> {
+    fn takes(&self) -> Takes {
+        self.0.takes()
+    }
+
+    fn encode(&self, _: &Destination, message: &Message) -> String {
+        let part = |number, spans: &[Span]| self.0.part(number, spans);
+        pin_files(message, &self.0.line().format, part, self.0.groups().of(&message.files))
+    }
+
+    #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.0.line().name))]
+    async fn send(&self, parcel: &Parcel) -> Verdict {
+        self.sent(parcel).await.unwrap_or_else(|verdict| verdict)
+    }
+
+    async fn look(&self, _: &str, _: Option<String>) -> Result<SessionView, LookError> {
+        Err(LookError::Unsupported)
+    }
+
+    async fn probe(&self) -> Verdict {
+        self.tested().await.unwrap_or_else(|verdict| verdict)
+    }
+}

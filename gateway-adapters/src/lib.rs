@@ -5,6 +5,8 @@ pub mod api_server;
 #[cfg(feature = "console")]
 pub mod console;
 pub mod error;
+#[cfg(feature = "push")]
+pub mod files;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "push")]

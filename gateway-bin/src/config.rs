@@ -2,6 +2,7 @@
 //!
 //! [`default_text`] documents every key with its unit, range and default.
 
+mod artifacts;
 mod env;
 mod keys;
 mod lines;
@@ -31,6 +32,7 @@ use kanban_notify::{
     policy::{Adopt, OnUnknown, Policy, WakePolicy},
 };
 
+pub use artifacts::FileSettings;
 pub use env::Env;
 pub use problem::{ConfigError, Problem};
 pub use push::PushSettings;
@@ -81,6 +83,8 @@ pub struct Config {
     pub grace: Duration,
     /// Platforms served although a live Hermes notifier serves them too (law O4).
     pub alongside: BTreeSet<String>,
+    /// Files of completed tasks.
+    pub files: FileSettings,
     /// Wakes, as the domain wants them.
     pub wake: WakePolicy,
     /// How long the answer to a wake is waited for.
@@ -144,6 +148,7 @@ impl Config {
             backoff: self.backoff,
             concurrency: self.concurrency.0,
             concurrency_total: self.concurrency.1,
+            artifacts: self.files.artifacts,
             wake: self.wake.clone(),
         }
     }
@@ -174,7 +179,8 @@ pub fn load(named: Option<&Path>, env: &Env) -> Result<Loaded, ConfigError> {
     let settings = Settings::gather(source, env, &mut problems);
     let mut reader = Reader { settings: &settings, env, problems: &mut problems };
     let (hermes_home, home_origin) = hermes_home(&mut reader);
-    let config = read_config(&mut reader, hermes_home);
+    let mut config = read_config(&mut reader, hermes_home);
+    artifacts::keep(&mut config.files, file.as_deref());
     let mut warnings = loose_permissions(file.as_deref(), &reader);
     warnings.extend(names::unknown_platforms(&config));
     let shown = show::effective(&config, &settings, &home_origin);
@@ -251,6 +257,7 @@ fn read_config(reader: &mut Reader<'_>, hermes_home: PathBuf) -> Config {
         poll: reader.span("poll", "20ms", "60s"),
         grace: reader.span("grace", "0s", "10m"),
         alongside: names::platforms(reader, "alongside"),
+        files: artifacts::files(reader),
         wake: wake(reader),
         wake_timeout: reader.span("wake.timeout", "1s", "24h"),
         api_servers: server::servers(reader),

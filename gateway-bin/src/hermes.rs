@@ -6,6 +6,7 @@ mod dotenv;
 mod files;
 mod home;
 mod live;
+mod media;
 mod proc;
 mod profile;
 mod push;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use home::{DEFAULT_PROFILE, HermesHome, ProfileHome, is_profile_name};
 pub use live::{Generation, Live, Notifier};
+pub use media::Media;
 pub use proc::Proc;
 pub use profile::{Gates, Profile, platform_names};
 pub use server::{ApiServer, Server, default_model};

@@ -1,5 +1,6 @@
 //! The only place where concrete types meet ports.
 
+mod files;
 mod outlook;
 mod push;
 mod wording;
@@ -128,6 +129,7 @@ pub(crate) fn join(
         claims: ledger.clone(),
         backlog: ledger.clone(),
         channels: channels.clone(),
+        files: Arc::new(files::guard(&config, &env)),
         clock,
     };
     let keep = config.keep_outcomes;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::{
+    artifacts::{self, Take},
     event::{Event, Kind, Task},
     payload,
     record::Facts,
@@ -36,6 +37,9 @@ pub fn facts_and_cut(event: &Event, task: Option<&Task>) -> (Facts, Option<Cut>)
     let title = task.map(|task| clean::line(&task.title, TITLE_CHARS)).unwrap_or_default();
     let handoff = handoff(event.kind, &payload, task);
     let mut notes = notes(event.kind, &payload, task);
+    if event.kind == Kind::Completed {
+        notes.extend(artifacts::notes(&payload.0, event.payload_cut.is_some()));
+    }
     if let Some(bytes) = event.payload_cut {
         notes.push(("payload_bytes".to_owned(), bytes.to_string()));
     }
@@ -52,6 +56,15 @@ pub fn facts_and_cut(event: &Event, task: Option<&Task>) -> (Facts, Option<Cut>)
         at: event.created_at,
         print: event.print(),
     };
+    (facts, cut)
+}
+
+/// The same, with the files whose paths stand in what the worker wrote, where these are wanted.
+pub(crate) fn with_files(event: &Event, task: Option<&Task>, take: Take) -> (Facts, Option<Cut>) {
+    let (mut facts, cut) = facts_and_cut(event, task);
+    if take == Take::ListedAndFound {
+        artifacts::find(&mut facts, event, task);
+    }
     (facts, cut)
 }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod artifacts;
 pub mod backoff;
 pub mod driver;
 pub mod engine;

@@ -1,6 +1,9 @@
 //! What is handed to a channel: a destination and a text that is safe to show.
 
-use crate::ids::ChannelName;
+use crate::{
+    artifacts::{Attachment, Wanted},
+    ids::ChannelName,
+};
 
 /// Where a claim goes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,12 +36,16 @@ impl Destination {
 }
 
 /// A message before a channel has made bytes of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// The text, in order: a channel with markup escapes what is quoted and disarms its mentions.
     pub spans: Vec<Span>,
     /// The same facts for machines, for channels that print them (`console`).
     pub facts: Vec<Fact>,
+    /// Files of the task that nobody has looked at yet.
+    pub wanted: Vec<Wanted>,
+    /// Files that go with it: looked at, and within the limits of its channel.
+    pub files: Vec<Attachment>,
     /// Whether an earlier copy may have arrived.
     pub possible_repeat: bool,
 }
@@ -109,6 +116,8 @@ pub struct Parcel {
     pub part: u32,
     /// Send it as plain text: the receiver refused its markup (law D8).
     pub plain: bool,
+    /// How often this part failed before.
+    pub failures: u32,
     /// This part may have arrived before, and is to say so. Never set for part 0, whose text says it.
     pub repeat: bool,
 }
@@ -116,7 +125,7 @@ pub struct Parcel {
 impl Parcel {
     /// The first part of a message, with its markup.
     pub fn new(destination: Destination, key: String, body: String) -> Self {
-        Self { destination, key, body, part: 0, plain: false, repeat: false }
+        Self { destination, key, body, part: 0, plain: false, failures: 0, repeat: false }
     }
 
     /// The idempotency key of the part: the key for part 0, `<key>/<part>` after that.

@@ -253,7 +253,7 @@ fn legs_for(
 ) -> (Vec<NewLeg>, EventId) {
     let mut legs = Vec::new();
     for event in events {
-        let (facts, cut) = facts::facts_and_cut(event, task);
+        let (facts, cut) = facts::with_files(event, task, basis.policy.artifacts.take);
         let needed = needs(basis.policy, &row.key, row.mode, event.kind, facts.session.is_some());
         if let Some(cut) = cut.filter(|_| !needed.is_empty()) {
             decision.cuts.insert(event.id, (facts.task.clone(), event.kind, cut));

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{event::Kind, ids::ChannelName, time::Timestamp};
+use crate::{artifacts::Artifacts, event::Kind, ids::ChannelName, time::Timestamp};
 
 /// The operator's decisions. Each field's default is the documented one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Policy {
     pub concurrency: usize,
     /// Claims in flight in all (law D6).
     pub concurrency_total: usize,
+    /// Files of completed tasks.
+    pub artifacts: Artifacts,
     /// Wakes.
     pub wake: WakePolicy,
 }
@@ -79,6 +81,7 @@ impl Default for Policy {
             backoff: (Duration::from_secs(2), Duration::from_secs(900)),
             concurrency: 4,
             concurrency_total: 64,
+            artifacts: Artifacts::default(),
             wake: WakePolicy::default(),
         }
     }

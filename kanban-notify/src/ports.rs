@@ -4,8 +4,10 @@
 //! `kanban-store` (feature `notify-ports`), `gateway-adapters` and the binary.
 
 use async_trait::async_trait;
+use futures_util::stream::BoxStream;
 
 use crate::{
+    artifacts::{Attachment, Refusal, Takes, Wanted},
     error::PortError,
     history::SessionView,
     ids::{BoardId, ChannelName, SubscriptionId},
@@ -88,6 +90,11 @@ pub trait Backlog: Send + Sync {
 #[cfg_attr(any(test, feature = "mock"), mockall::automock)]
 #[async_trait]
 pub trait Channel: Send + Sync {
+    /// What it takes besides text.
+    fn takes(&self) -> Takes {
+        Takes::NOTHING
+    }
+
     /// Makes the bytes that are pinned in the ledger. Pure.
     fn encode(&self, destination: &Destination, message: &Message) -> String;
 
@@ -126,6 +133,13 @@ pub enum LookError {
 pub trait Channels: Send + Sync {
     /// The channel called `name`, if there is one now.
     fn get(&self, name: &ChannelName) -> Option<std::sync::Arc<dyn Channel>>;
+}
+
+/// The files that tasks name.
+#[cfg_attr(any(test, feature = "mock"), mockall::automock)]
+pub trait Files: Send + Sync {
+    /// Looks at files, one after the other and off this thread: an answer for each, in order. It may hang.
+    fn check(&self, wanted: Vec<Wanted>) -> BoxStream<'static, Result<Attachment, Refusal>>;
 }
 
 /// How messages to people are worded, where the operator wants other words than ours. Pure, and quick.

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod all_channels;
+mod artifacts;
 mod behaviours;
 mod boards;
 mod counterparts;

@@ -9,7 +9,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use ::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Either, Full, combinators::BoxBody};
 use hyper::body::Incoming;
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -61,10 +61,16 @@ pub struct Limits {
     pub body: usize,
 }
 
+/// A body that leaves: bytes, or one of a known length that is read while it leaves.
+type Outgoing = Either<Full<Bytes>, Streamed>;
+
+/// A body that is read while it leaves.
+pub type Streamed = BoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
 /// The client. Clones share their connections.
 #[derive(Clone)]
 pub struct HttpClient {
-    inner: Client<HttpsConnector<Route>, Full<Bytes>>,
+    inner: Client<HttpsConnector<Route>, Outgoing>,
     config: HttpClientConfig,
     tls: ClientConfig,
     guard: Option<Arc<Guard>>,
@@ -141,6 +147,10 @@ impl HttpClient {
     /// handshake, connecting took too long; [`NoAnswer::NotAllowed`] when the guard let nothing pass.
     /// Otherwise [`NoAnswer::MaybeSent`].
     pub async fn open(&self, request: Request<Bytes>, limits: Limits) -> Result<Reply, NoAnswer> {
+        self.begin(request.map(|body| Either::Left(Full::new(body))), limits).await
+    }
+
+    async fn begin(&self, request: Request<Outgoing>, limits: Limits) -> Result<Reply, NoAnswer> {
         let start = Instant::now();
         let deadline = later(start, limits.total);
         let (mut head, body) = request.into_parts();
@@ -153,7 +163,7 @@ impl HttpClient {
         if let Some(authorization) = self.proxies.authorization(&head.uri) {
             head.headers.insert(header::PROXY_AUTHORIZATION, authorization);
         }
-        let mut request = Request::from_parts(head, Full::new(body));
+        let mut request = Request::from_parts(head, body);
         let connection = capture_connection(&mut request);
         let mut response = pin!(self.inner.request(request));
 
@@ -204,6 +214,21 @@ impl HttpClient {
         keep: usize,
     ) -> Result<Response, NoAnswer> {
         Ok(self.open(request, limits).await?.collect(keep).await)
+    }
+
+    /// The same with a body that is read while it leaves.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpClient::open`]; whoever made the body knows whether all of it was read.
+    pub async fn upload(
+        &self,
+        request: Request<Streamed>,
+        limits: Limits,
+        keep: usize,
+    ) -> Result<Response, NoAnswer> {
+        let reply = self.begin(request.map(Either::Right), limits).await?;
+        Ok(reply.collect(keep).await)
     }
 }
 

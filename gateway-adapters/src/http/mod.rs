@@ -8,7 +8,7 @@ pub mod redact;
 pub mod retry_after;
 pub mod verdict;
 
-pub use client::{BodyEnd, HttpClient, HttpClientConfig, Limits, Reply, Response};
+pub use client::{BodyEnd, HttpClient, HttpClientConfig, Limits, Reply, Response, Streamed};
 pub use guard::Guard;
 pub use proxy::Proxies;
 pub use redact::Redactor;

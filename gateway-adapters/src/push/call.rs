@@ -7,6 +7,7 @@ use std::{
 
 use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use kanban_notify::{
     ids::ChannelName,
     verdict::{Detail, Fault, Verdict},
@@ -17,11 +18,14 @@ use serde_json::Value;
 use super::Settings;
 use crate::{
     AdapterError,
-    http::{BodyEnd, HttpClient, Limits, Redactor, base, refusal, retry_after},
+    files::stream::FileBody,
+    http::{BodyEnd, HttpClient, Limits, NoAnswer, Redactor, Response, base, refusal, retry_after},
 };
 
 /// The longest one exchange takes; after it the outcome is unknown.
 const TOTAL: Duration = Duration::from_secs(30);
+/// An upload may take longer: so many bytes a second are awaited.
+const SLOWEST: u64 = 256 << 10;
 /// So much of an answer is read, and so much of it kept: platforms repeat the message in it, some with six
 /// letters for one.
 const ANSWER: usize = 1 << 20;
@@ -56,14 +60,30 @@ impl Caller {
     pub async fn call(&self, request: Request<Bytes>) -> Result<Answer, Verdict> {
         let response =
             self.client.fetch(request, self.limits, KEEP).await.map_err(Verdict::from)?;
-        Ok(Answer {
-            status: response.status,
-            retry_after: retry_after(&response.headers, SystemTime::now()),
-            json: serde_json::from_slice(&response.body).unwrap_or_default(),
-            text: String::from_utf8_lossy(&response.body).into_owned(),
-            end: response.end,
-            headers: response.headers,
-        })
+        Ok(answer(response))
+    }
+
+    /// Sends a request once whose body is read from files while it leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost::Changed`] where a file is not what it was: then nothing was accepted. Otherwise the verdict;
+    /// what broke off before its end had no effect.
+    pub async fn upload(&self, request: Request<FileBody>) -> Result<Answer, Lost> {
+        let (length, progress) = (request.body().length(), request.body().progress());
+        let slowest = Duration::from_secs(length.checked_div(SLOWEST).unwrap_or_default());
+        let limits = Limits { total: TOTAL.saturating_add(slowest), ..self.limits };
+        let request = request.map(|body| body.map_err(Into::into).boxed());
+        match self.client.upload(request, limits, KEEP).await {
+            Ok(response) => Ok(answer(response)),
+            Err(_) if progress.is_changed() => Err(Lost::Changed),
+            Err(NoAnswer::MaybeSent(detail)) if !progress.is_whole() => {
+                let detail = format!("the upload broke off: {}", detail.as_str());
+                let detail = Detail::new(&detail);
+                Err(Lost::Verdict(Verdict::Retryable { retry_after: None, detail }))
+            }
+            Err(no_answer) => Err(Lost::Verdict(no_answer.into())),
+        }
     }
 
     /// Words of an answer that may be told.
@@ -86,6 +106,46 @@ impl Caller {
     pub fn fault(&self, fault: Fault, answer: &Answer, words: &str) -> Verdict {
         let detail = self.detail(answer.status, words);
         named(&self.origin, Verdict::Permanent { fault, detail })
+    }
+}
+
+fn answer(response: Response) -> Answer {
+    Answer {
+        status: response.status,
+        retry_after: retry_after(&response.headers, SystemTime::now()),
+        json: serde_json::from_slice(&response.body).unwrap_or_default(),
+        text: String::from_utf8_lossy(&response.body).into_owned(),
+        end: response.end,
+        headers: response.headers,
+    }
+}
+
+/// Why an upload has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// A file is not what it was, or gone.
+    Changed,
+    /// The request failed.
+    Verdict(Verdict),
+}
+
+impl Lost {
+    /// The verdict, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost::Changed`].
+    pub fn verdict(self) -> Result<Verdict, Self> {
+        match self {
+            Self::Verdict(verdict) => Ok(verdict),
+            Self::Changed => Err(self),
+        }
+    }
+}
+
+impl From<Verdict> for Lost {
+    fn from(verdict: Verdict) -> Self {
+        Self::Verdict(verdict)
     }
 }
 
@@ -186,7 +246,7 @@ pub fn bearer(channel: &ChannelName, token: &SecretString) -> Result<HeaderValue
 }
 
 /// A request with its `Authorization`.
-pub fn authorized(mut request: Request<Bytes>, value: &HeaderValue) -> Request<Bytes> {
+pub fn authorized<B>(mut request: Request<B>, value: &HeaderValue) -> Request<B> {
     request.headers_mut().insert(header::AUTHORIZATION, value.clone());
     request
 }

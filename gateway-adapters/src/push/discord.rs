@@ -1,13 +1,16 @@
 //! Discord: messages of a bot, in a channel or in a thread, which is a channel there.
 
 mod answers;
+mod files;
 mod webhook;
 
 use std::{sync::Arc, time::Duration};
 
 use ::http::{HeaderValue, Request, Uri, header};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
+    artifacts::Takes,
     ports::Channel,
     verdict::{Fault, Verdict},
 };
@@ -16,7 +19,8 @@ use serde_json::{Value, json};
 
 use super::{
     AT_LEAST_ONCE, Platform, Settings,
-    call::{Answer, Caller, authorized, get, post_json, sensitive, set},
+    attach::Groups,
+    call::{Answer, Caller, Lost, authorized, get, post_json, sensitive, set},
     escape::markdown,
     max_length,
     pace::{Cap, Pace},
@@ -28,6 +32,7 @@ use super::{
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{HttpClient, base::route},
 };
 
@@ -96,9 +101,9 @@ fn format(settings: &Settings) -> Format {
 }
 
 /// What both ways to post have in common.
-fn body(next: &Next<'_>) -> Value {
+fn body(content: &str) -> Value {
     json!({
-        "content": next.text(),
+        "content": content,
         "allowed_mentions": {"parse": []},
         "flags": SUPPRESS_EMBEDS,
     })
@@ -108,7 +113,7 @@ fn post(uri: Uri, body: &Value) -> Request<Bytes> {
     agent(post_json(uri, body))
 }
 
-fn agent(mut request: Request<Bytes>) -> Request<Bytes> {
+fn agent<B>(mut request: Request<B>) -> Request<B> {
     request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
     request
 }
@@ -143,6 +148,39 @@ fn to<'a>(next: &Next<'a>) -> &'a str {
     if next.thread.is_empty() { next.chat } else { next.thread }
 }
 
+fn keyed(next: &Next<'_>, mut body: Value) -> Value {
+    set(&mut body, "nonce", nonce(&next.key));
+    set(&mut body, "enforce_nonce", true);
+    body
+}
+
+impl Discord {
+    /// Where messages to a channel are made.
+    fn address(&self, next: &Next<'_>) -> Result<Uri, Verdict> {
+        check_thread(next.thread)?;
+        let to = to(next);
+        // A thread was looked at before, and is a channel.
+        if !is_id(to) {
+            return Err(unfit(Fault::Target, NO_CHANNEL));
+        }
+        let path = format!("/channels/{to}/messages");
+        route(self.line.name.as_str(), &self.base, &path)
+            .map_err(|_| unfit(Fault::Target, "the chat does not fit an address"))
+    }
+
+    /// Sends the files of a part.
+    async fn send_files(
+        &self,
+        next: &Next<'_>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> Result<Verdict, Lost> {
+        let request = files::post(self.address(next)?, keyed(next, body(&caption)), files);
+        let answer = self.line.caller.upload(authorized(request, &self.authorization)).await?;
+        Ok(self.judge(next, &answer))
+    }
+}
+
 impl Post for Discord {
     fn line(&self) -> &Line {
         &self.line
@@ -153,23 +191,29 @@ impl Post for Discord {
     }
 
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
-        check_thread(next.thread)?;
-        let to = to(next);
-        // A thread was looked at before, and is a channel.
-        if !is_id(to) {
-            return Err(unfit(Fault::Target, NO_CHANNEL));
-        }
-        let path = format!("/channels/{to}/messages");
-        let uri = route(self.line.name.as_str(), &self.base, &path)
-            .map_err(|_| unfit(Fault::Target, "the chat does not fit an address"))?;
-        let mut body = body(next);
-        set(&mut body, "nonce", nonce(&next.key));
-        set(&mut body, "enforce_nonce", true);
-        Ok(authorized(post(uri, &body), &self.authorization))
+        let body = keyed(next, body(&next.text()));
+        Ok(authorized(post(self.address(next)?, &body), &self.authorization))
     }
 
     fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
         judge(&self.line, to(next), next, answer)
+    }
+
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
+    fn groups(&self) -> Groups {
+        files::GROUPS
+    }
+
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel},
@@ -17,12 +18,13 @@ use kanban_notify::{
 use lettre::Address;
 use secrecy::SecretString;
 
-use self::smtp::Server;
+use self::{letter::With, smtp::Server};
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+    attach::{FAILURES, REFUSED, contents, told_of},
     call::named,
     max_length,
-    pin::{next, unfit},
+    pin::{Next, next, unfit},
     secret,
     split::{Format, Unit},
 };
@@ -140,10 +142,38 @@ impl Email {
     async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
         let next = next(parcel)?;
         let to = address(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
+        let all = letter::files(&next);
+        let names = |why: &str| -> Vec<_> {
+            all.iter().map(|file| (file.name.clone(), why.to_owned())).collect()
+        };
+        let with = if parcel.failures >= FAILURES {
+            With { lost: names("it failed several times"), ..With::default() }
+        } else {
+            let (files, lost) = contents(all.clone()).await;
+            With { files, lost }
+        };
+        let has_files = !with.files.is_empty();
+        match self.sent_with(&to, &next, with).await {
+            // The same letter without what may have been too much.
+            Err(Verdict::Permanent { fault: Fault::Payload, detail }) if has_files => {
+                told_of(&parcel.destination, &detail);
+                let with = With { lost: names(REFUSED), ..With::default() };
+                self.sent_with(&to, &next, with).await
+            }
+            sent => sent,
+        }
+    }
+
+    async fn sent_with(
+        &self,
+        to: &Address,
+        next: &Next<'_>,
+        with: With,
+    ) -> Result<Verdict, Verdict> {
         let id = letter::message_id(&self.from, &next.key);
-        let letter = letter::of(&self.from, &to, &id, &next)
+        let letter = letter::of(&self.from, to, &id, next, with)
             .map_err(|_| unfit(Fault::Payload, "the message does not fit a letter"))?;
-        let delivered = self.server.deliver(&self.from, &to, &letter).await;
+        let delivered = self.server.deliver(&self.from, to, &letter).await;
         delivered.map_err(|failure| self.judge(&failure))?;
         Ok(next.accepted(Some(id)))
     }
@@ -155,6 +185,10 @@ impl Email {
 
 #[async_trait]
 impl Channel for Email {
+    fn takes(&self) -> Takes {
+        letter::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         letter::pinned(message, &self.format)
     }

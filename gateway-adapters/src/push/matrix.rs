@@ -1,5 +1,6 @@
 //! Matrix: one event for each part, whose transaction is its key, so that a server takes it once.
 
+mod files;
 mod session;
 
 use std::{sync::Arc, time::Duration};
@@ -8,6 +9,7 @@ use ::http::{Method, Request, Uri};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -18,11 +20,12 @@ use serde_json::{Value, json};
 
 use super::{
     Field, FieldKind, Platform, Settings,
+    attach::carry,
     call::{Answer, authorized, get, post_json, set},
     escape::{html, mentions},
     max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_each, unfit},
+    pin::{Next, Part, next, pin_files, unfit},
     secret,
     split::{Format, Unit},
     url,
@@ -161,16 +164,16 @@ fn rest(answer: &Answer) -> Option<Duration> {
     told.map(Duration::from_millis).map(clamp).max(answer.retry_after)
 }
 
+/// A text as it is sent.
+fn written(span: &Span) -> String {
+    match span {
+        Span::Ours(text) => text.clone(),
+        Span::Quoted(text) => mentions(text),
+    }
+}
+
 impl Matrix {
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
-        check_room(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
-        let path = format!(
-            "/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
-            segment(next.chat),
-            segment(&next.key)
-        );
-        let uri = route(self.name.as_str(), &self.base, &path)
-            .map_err(|_| unfit(Fault::Target, "the room does not fit an address"))?;
         let mut event = json!({
             "msgtype": self.kind,
             "body": next.text(),
@@ -181,6 +184,18 @@ impl Matrix {
             set(&mut event, "format", "org.matrix.custom.html");
             set(&mut event, "formatted_body", rich);
         }
+        self.event(next, event)
+    }
+
+    fn event(&self, next: &Next<'_>, mut event: Value) -> Result<Request<Bytes>, Verdict> {
+        check_room(next.chat).map_err(|reason| unfit(Fault::Target, reason))?;
+        let path = format!(
+            "/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
+            segment(next.chat),
+            segment(&next.key)
+        );
+        let uri = route(self.name.as_str(), &self.base, &path)
+            .map_err(|_| unfit(Fault::Target, "the room does not fit an address"))?;
         if !next.thread.is_empty() {
             if !next.thread.starts_with('$') {
                 let reason = "the thread is no id of an event: those begin with $";
@@ -228,7 +243,13 @@ impl Matrix {
     }
 
     async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
-        let next = next(parcel)?;
+        let mut next = next(parcel)?;
+        let now = next.clone();
+        let write = |spans: &[Span]| Part { text: spans.iter().map(written).collect(), rich: None };
+        let upload = |files, caption| self.upload(&now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, write, upload).await {
+            return Ok(verdict);
+        }
         let request = self.request(&next)?;
         self.pace.wait(next.chat, ROOM).await?;
         let way = self.session.way().await?;
@@ -268,12 +289,13 @@ fn is_of_thread(words: &str) -> bool {
 
 #[async_trait]
 impl Channel for Matrix {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        pin_each(message, &self.format, Value::Null, |number, spans| {
-            let text = |span: &Span| match span {
-                Span::Ours(text) => text.clone(),
-                Span::Quoted(text) => mentions(text),
-            };
+        let part = |number, spans: &[Span]| {
+            let text = written;
             // What it is about stands out.
             let rich = match spans.split_first() {
                 Some((subject @ Span::Quoted(_), others)) if number == 0 => {
@@ -283,7 +305,8 @@ impl Channel for Matrix {
                 _ => None,
             };
             Part { text: spans.iter().map(text).collect(), rich }
-        })
+        };
+        pin_files(message, &self.format, Value::Null, part, files::GROUPS.of(&message.files))
     }
 
     #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]

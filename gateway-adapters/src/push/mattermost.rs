@@ -1,12 +1,15 @@
 //! Mattermost: a post by the API, with its thread and its key, or by an incoming webhook.
 
+mod files;
 mod way;
 
 use std::{sync::Arc, time::Duration};
 
 use ::http::Request;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
+    artifacts::Takes,
     message::Span,
     ports::Channel,
     verdict::{Fault, Verdict},
@@ -14,7 +17,8 @@ use kanban_notify::{
 
 use super::{
     AT_LEAST_ONCE, Platform, Settings,
-    call::{Answer, Caller},
+    attach::Groups,
+    call::{Answer, Caller, Lost},
     escape::{BREAK, mattermost},
     max_length,
     pace::{Cap, Pace},
@@ -26,6 +30,7 @@ use super::{
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{
         HttpClient,
         retry_after::{clamp, seconds},
@@ -154,7 +159,7 @@ impl Post for Mattermost {
     }
 
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
-        self.way.message(next)
+        self.way.message(next, &next.rich().unwrap_or_else(|| next.text()), &[])
     }
 
     fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
@@ -184,6 +189,26 @@ impl Post for Mattermost {
             }
             _ => caller.refused(answer, &words),
         }
+    }
+
+    fn takes(&self) -> Takes {
+        match self.way {
+            Way::Api { .. } => files::TAKES,
+            Way::Hook(_) => Takes::NOTHING,
+        }
+    }
+
+    fn groups(&self) -> Groups {
+        files::GROUPS
+    }
+
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -3,6 +3,7 @@
 //! A platform is one module and one feature. Configuration, the names in `.env`, wiring and the table in
 //! docs/PLATFORMS.md follow from its entry in [`PLATFORMS`].
 
+pub mod attach;
 pub mod call;
 #[cfg(feature = "dingtalk")]
 mod dingtalk;
@@ -25,6 +26,7 @@ pub mod hooks;
 mod matrix;
 #[cfg(feature = "mattermost")]
 mod mattermost;
+pub mod multipart;
 #[cfg(feature = "ntfy")]
 mod ntfy;
 pub mod pace;

@@ -1,11 +1,15 @@
 //! ntfy: a message to a topic, as the body of a request, so that its whole length counts as text.
 
+mod files;
+
 use std::{sync::Arc, time::Duration};
 
 use ::http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use base64::Engine as _;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
+    artifacts::Takes,
     ids::ChannelName,
     message::{Span, flat},
     ports::Channel,
@@ -16,7 +20,8 @@ use serde_json::Value;
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
-    call::{Answer, Caller, authorized, bearer, get, sensitive},
+    attach::Groups,
+    call::{Answer, Caller, Lost, authorized, bearer, get, sensitive},
     escape::markdown,
     max_length,
     pace::{Cap, Pace},
@@ -28,6 +33,7 @@ use super::{
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{HttpClient, base::route, retry_after::LONGEST},
 };
 
@@ -135,7 +141,13 @@ fn authorization(name: &ChannelName, token: &SecretString) -> Result<HeaderValue
 }
 
 impl Ntfy {
-    fn authorized(&self, request: Request<Bytes>) -> Request<Bytes> {
+    fn address(&self, topic: &str) -> Result<Uri, Verdict> {
+        check_topic(topic).map_err(|reason| unfit(Fault::Target, reason))?;
+        route(self.line.name.as_str(), &self.base, &format!("/{topic}"))
+            .map_err(|_| unfit(Fault::Target, "the topic does not fit an address"))
+    }
+
+    fn authorized<B>(&self, request: Request<B>) -> Request<B> {
         match &self.authorization {
             Some(value) => authorized(request, value),
             None => request,
@@ -160,10 +172,7 @@ impl Post for Ntfy {
     }
 
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
-        let topic = next.chat;
-        check_topic(topic).map_err(|reason| unfit(Fault::Target, reason))?;
-        let uri = route(self.line.name.as_str(), &self.base, &format!("/{topic}"))
-            .map_err(|_| unfit(Fault::Target, "the topic does not fit an address"))?;
+        let uri = self.address(next.chat)?;
         let rich = next.rich();
         let is_rich = rich.is_some();
         let text = rich.unwrap_or_else(|| next.text());
@@ -200,6 +209,23 @@ impl Post for Ntfy {
             self.line.pace.hold_all(*wait);
         }
         verdict
+    }
+
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
+    fn groups(&self) -> Groups {
+        files::GROUPS
+    }
+
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -1,11 +1,13 @@
 //! A channel over a platform that takes each part by one request: prepared, paced, sent once, judged.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
 use ::http::Request;
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -15,11 +17,13 @@ use kanban_notify::{
 use serde_json::Value;
 
 use super::{
-    call::{Answer, Caller},
+    attach::{Groups, carry},
+    call::{Answer, Caller, Lost},
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_each},
+    pin::{Next, Part, next, pin_files},
     split::Format,
 };
+use crate::files::OpenFile;
 
 /// A platform that takes each part by one request, and what its answers mean.
 pub trait Post: Send + Sync {
@@ -48,6 +52,26 @@ pub trait Post: Send + Sync {
 
     /// The verdict of the answer to a part. Where it is busy, nothing goes there meanwhile.
     fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict;
+
+    /// What it takes besides text.
+    fn takes(&self) -> Takes {
+        Takes::NOTHING
+    }
+
+    /// How the files of a message are divided into parts.
+    fn groups(&self) -> Groups {
+        Groups::ALONE
+    }
+
+    /// Sends the files of a part, with a caption that may be empty; asked only where it [takes](Post::takes) any.
+    fn upload<'a>(
+        &'a self,
+        _next: &'a Next<'a>,
+        _files: Vec<OpenFile>,
+        _caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(ready(Err(Lost::Changed)))
+    }
 
     /// A request that checks the credential and sends nothing.
     ///
@@ -86,11 +110,22 @@ struct Posting<P>(P);
 impl<P: Post> Posting<P> {
     async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
         let Line { caller, pace, .. } = self.0.line();
-        let next = next(parcel)?;
-        let request = self.0.request(&next)?;
-        let (to, cap) = self.0.cap(&next);
-        pace.wait(to, cap).await?;
-        let verdict = self.0.judge(&next, &caller.call(request).await?);
+        let mut next = next(parcel)?;
+        let now = next.clone();
+        let (to, cap) = self.0.cap(&now);
+        let write = |spans: &[Span]| self.0.part(1, spans);
+        let upload = |files, caption| async {
+            pace.wait(to, cap).await?;
+            self.0.upload(&now, files, caption).await
+        };
+        let verdict = match carry(parcel, &mut next, write, upload).await {
+            Some(verdict) => verdict,
+            None => {
+                let request = self.0.request(&next)?;
+                pace.wait(to, cap).await?;
+                self.0.judge(&next, &caller.call(request).await?)
+            }
+        };
         if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
             pace.hold(to, *wait, cap);
         }
@@ -106,9 +141,15 @@ impl<P: Post> Posting<P> {
 
 #[async_trait]
 impl<P: Post> Channel for Posting<P> {
+    fn takes(&self) -> Takes {
+        self.0.takes()
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
         let data = self.0.data(message);
-        pin_each(message, &self.0.line().format, data, |number, spans| self.0.part(number, spans))
+        let part = |number, spans: &[Span]| self.0.part(number, spans);
+        let files = self.0.groups().of(&message.files);
+        pin_files(message, &self.0.line().format, data, part, files)
     }
 
     #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.0.line().name))]

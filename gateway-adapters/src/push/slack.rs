@@ -1,6 +1,7 @@
 //! Slack: `chat.postMessage` with the token of a bot, as text without markup; one token for each workspace.
 
 mod errors;
+mod files;
 mod webhook;
 
 use std::{
@@ -13,9 +14,10 @@ use ::http::{HeaderValue, Request, Uri};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kanban_notify::{
+    artifacts::Takes,
     history::SessionView,
     ids::ChannelName,
-    message::{Destination, Message, Parcel},
+    message::{Destination, Message, Parcel, Span},
     ports::{Channel, LookError},
     verdict::{Fault, Receipt, Verdict},
 };
@@ -23,10 +25,11 @@ use serde_json::{Value, json};
 
 use super::{
     AT_LEAST_ONCE, Field, FieldKind, Platform, Settings,
+    attach::carry,
     call::{Answer, Caller, authorized, bearer, post_json, set},
     escape, max_length,
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_each, unfit},
+    pin::{Next, Part, next, pin_files, unfit},
     split::{Format, Unit},
     url,
 };
@@ -36,6 +39,7 @@ use crate::{
 };
 
 use errors::{DOUBTFUL, LATER, fault_of};
+use files::Files;
 pub use webhook::PLATFORM as WEBHOOK;
 
 /// The entry in the list.
@@ -87,6 +91,7 @@ struct Slack {
     name: ChannelName,
     post: Uri,
     test: Uri,
+    files: Files,
     format: Format,
     caller: Caller,
     workspaces: Vec<Workspace>,
@@ -115,6 +120,10 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     Ok(Arc::new(Slack {
         post: route(name.as_str(), &base, "/chat.postMessage")?,
         test: route(name.as_str(), &base, "/auth.test")?,
+        files: Files {
+            place: route(name.as_str(), &base, "/files.getUploadURLExternal")?,
+            complete: route(name.as_str(), &base, "/files.completeUploadExternal")?,
+        },
         format: format(settings),
         workspaces: workspaces.collect::<Result<_, AdapterError>>()?,
         homes: Mutex::default(),
@@ -154,17 +163,21 @@ fn body(next: &Next<'_>) -> Result<Value, Verdict> {
         "unfurl_media": false,
     });
     if !next.thread.is_empty() {
-        let is_time = next.thread.split_once('.').is_some_and(|(seconds, rest)| {
-            [seconds, rest]
-                .iter()
-                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
-        });
-        if !is_time {
-            return Err(unfit(Fault::Thread, "the thread is no timestamp of a message"));
-        }
+        check_thread(next.thread)?;
         set(&mut body, "thread_ts", next.thread);
     }
     Ok(body)
+}
+
+/// Refuses what is no timestamp of a message.
+fn check_thread(thread: &str) -> Result<(), Verdict> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time =
+        thread.split_once('.').is_some_and(|(seconds, rest)| digits(seconds) && digits(rest));
+    match thread.is_empty() || is_time {
+        true => Ok(()),
+        false => Err(unfit(Fault::Thread, "the thread is no timestamp of a message")),
+    }
 }
 
 impl Slack {
@@ -174,6 +187,10 @@ impl Slack {
         let home = homes.get(chat).copied();
         let all = 0..self.workspaces.len();
         home.into_iter().chain(all.filter(|number| Some(*number) != home)).collect()
+    }
+
+    fn written(&self, spans: &[Span]) -> Part {
+        Part { text: self.format.written(spans), rich: None }
     }
 
     fn found(&self, chat: &str, number: usize) {
@@ -259,18 +276,29 @@ impl Slack {
 
 #[async_trait]
 impl Channel for Slack {
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
     fn encode(&self, _: &Destination, message: &Message) -> String {
-        pin_each(message, &self.format, Value::Null, |_, spans| Part {
-            text: self.format.written(spans),
-            rich: None,
-        })
+        let part = |_, spans: &[Span]| self.written(spans);
+        pin_files(message, &self.format, Value::Null, part, files::GROUPS.of(&message.files))
     }
 
     #[tracing::instrument(level = "debug", name = "push.send", skip_all, fields(channel = %self.name))]
     async fn send(&self, parcel: &Parcel) -> Verdict {
-        let prepared = next(parcel).and_then(|next| Ok((body(&next)?, next)));
-        let (mut body, next) = match prepared {
-            Ok(prepared) => prepared,
+        let mut next = match next(parcel) {
+            Ok(next) => next,
+            Err(verdict) => return verdict,
+        };
+        let now = next.clone();
+        let write = |spans: &[Span]| self.written(spans);
+        let upload = |files, caption| self.upload(&now, files, caption);
+        if let Some(verdict) = carry(parcel, &mut next, write, upload).await {
+            return verdict;
+        }
+        let mut body = match body(&next) {
+            Ok(body) => body,
             Err(verdict) => return verdict,
         };
         set(&mut body, "channel", next.chat);

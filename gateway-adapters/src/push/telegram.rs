@@ -1,10 +1,14 @@
 //! Telegram: `sendMessage` of the Bot API, as plain text with entities, so that no title can be broken markup.
 
+mod files;
+
 use std::{sync::Arc, time::Duration};
 
 use ::http::{Request, Uri};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
+    artifacts::Takes,
     ids::ChannelName,
     message::Span,
     ports::Channel,
@@ -13,9 +17,11 @@ use kanban_notify::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
+use self::files::Files;
 use super::{
     AT_LEAST_ONCE, Platform, Settings,
-    call::{Answer, Caller, post_json, set},
+    attach::Groups,
+    call::{Answer, Caller, Lost, post_json, set},
     escape::mentions,
     max_length,
     pace::{Cap, Pace},
@@ -27,6 +33,7 @@ use super::{
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::{
         HttpClient,
         base::route,
@@ -74,6 +81,7 @@ const GROUP: Cap = Cap::new(5, Duration::from_secs(3));
 struct Telegram {
     send: Uri,
     me: Uri,
+    files: Files,
     line: Line,
 }
 
@@ -88,6 +96,11 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     Ok(channel(Telegram {
         send: method("sendMessage")?,
         me: method("getMe")?,
+        files: Files {
+            photo: method("sendPhoto")?,
+            document: method("sendDocument")?,
+            group: method("sendMediaGroup")?,
+        },
         line: Line {
             format: Format::new(Unit::Utf16, settings.max_length(LIMIT), str::to_owned, mentions),
             caller: Caller::new(client, settings.origin(), [token]),
@@ -135,12 +148,19 @@ fn message(next: &Next<'_>) -> Result<Value, Verdict> {
     if let Some(entities) = next.part.rich.clone() {
         set(&mut body, "entities", entities);
     }
-    // The general topic has number 1 and must not be named.
-    if !matches!(next.thread, "" | "1") {
-        let unfit = |_| unfit(Fault::Thread, "the thread is no number of a topic");
-        set(&mut body, "message_thread_id", next.thread.parse::<i64>().map_err(unfit)?);
+    if let Some(topic) = topic(next.thread)? {
+        set(&mut body, "message_thread_id", topic);
     }
     Ok(body)
+}
+
+/// The number of a topic. The general one has number 1 and must not be named.
+fn topic(thread: &str) -> Result<Option<i64>, Verdict> {
+    if matches!(thread, "" | "1") {
+        return Ok(None);
+    }
+    let unfit = |_| unfit(Fault::Thread, "the thread is no number of a topic");
+    thread.parse().map(Some).map_err(unfit)
 }
 
 /// What is said of a topic that cannot be written to, while its chat can.
@@ -186,8 +206,9 @@ impl Post for Telegram {
     fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
         let caller = &self.line.caller;
         if answer.status.is_success() && answer.json.pointer("/ok") == Some(&Value::Bool(true)) {
-            let id = answer.json.pointer("/result/message_id").map(Value::to_string);
-            return next.accepted(id);
+            let id = |at| answer.json.pointer(at).map(Value::to_string);
+            // Of several in a group the first one.
+            return next.accepted(id("/result/message_id").or_else(|| id("/result/0/message_id")));
         }
         let words = answer.text_at("/description");
         let code = answer.json.pointer("/error_code").and_then(Value::as_u64);
@@ -215,6 +236,23 @@ impl Post for Telegram {
             500 if says(&["immediately deleted"]) => next.accepted(None),
             _ => caller.refused(answer, words),
         }
+    }
+
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
+    fn groups(&self) -> Groups {
+        files::GROUPS
+    }
+
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -12,6 +12,7 @@ mod gotify;
 mod homeassistant;
 mod matrix;
 mod mattermost;
+mod multipart;
 mod ntfy;
 mod pushover;
 #[cfg(feature = "signed_webhook")]
@@ -52,6 +53,7 @@ pub use gotify::gotify;
 pub use homeassistant::homeassistant;
 pub use matrix::matrix;
 pub use mattermost::{mattermost, mattermost_hook};
+pub use multipart::{FormField, multipart};
 pub use ntfy::ntfy;
 pub use pushover::pushover;
 #[cfg(feature = "signed_webhook")]
@@ -134,6 +136,8 @@ pub struct PushMessage {
     pub text: String,
     /// Whether there was markup.
     pub rich: bool,
+    /// The files that are with it, by name and content.
+    pub files: Vec<(String, Bytes)>,
     /// The idempotency value, where the platform has one: a second message with it is not seen.
     pub key: String,
 }

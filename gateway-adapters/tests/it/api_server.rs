@@ -245,7 +245,7 @@ fn encoding_is_pure_and_escapes() {
     let message = Message {
         spans: vec![Span::ours("a \"b\"\n\u{1f600}")],
         facts: Vec::new(),
-        possible_repeat: false,
+        ..Message::default()
     };
     let body: serde_json::Value = serde_json::from_str(&server.encode(&to("s"), &message)).unwrap();
     assert_eq!(body["messages"][0]["content"], message.text());

@@ -31,6 +31,7 @@ fn message() -> Message {
             kind: "completed",
         }],
         possible_repeat: true,
+        ..Message::default()
     }
 }
 

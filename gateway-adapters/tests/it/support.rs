@@ -97,7 +97,7 @@ mod server {
         let message = Message {
             spans: vec![Span::ours("[kanban] t_1 completed")],
             facts: Vec::new(),
-            possible_repeat: false,
+            ..Message::default()
         };
         let destination = to(session);
         Parcel::new(destination.clone(), key.to_owned(), server.encode(&destination, &message))

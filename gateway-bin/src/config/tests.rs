@@ -1,5 +1,6 @@
 //! Tests of the whole configuration: defaults, every key, every fault at once, secrets.
 
+use kanban_notify::artifacts::{Artifacts, Take};
 use secrecy::ExposeSecret;
 
 use super::*;
@@ -149,6 +150,11 @@ fn report_16_every_key_has_an_effect() {
         poll = "500ms"
         grace = "1m"
         alongside = ["Discord"]
+        artifacts = "listed+found"
+        artifact_files = 3
+        artifact_bytes = 1000
+        artifact_roots = ["out", "~/out"]
+        artifact_strict = true
         [backoff]
         first = "1s"
         longest = "2m"
@@ -198,6 +204,7 @@ fn report_16_every_key_has_an_effect() {
         backoff: (secs(1), secs(120)),
         concurrency: 2,
         concurrency_total: 8,
+        artifacts: Artifacts { take: Take::ListedAndFound, files: 3, bytes: 1_000 },
         wake: WakePolicy {
             kinds: [Kind::Blocked, Kind::Status].into(),
             task_session: true,
@@ -213,6 +220,9 @@ fn report_16_every_key_has_an_effect() {
     };
     assert_eq!(config.policy(false), expected);
     assert_eq!(config.hermes_home, place.home("h"));
+    assert_eq!(config.files.roots, [folder.join("out"), place.home("out")]);
+    assert!(config.files.strict);
+    assert_eq!(config.files.kept, [folder.join("config.toml")]);
     assert_eq!(config.boards, [folder.join("b/kanban.db"), "/abs/kanban.db".into()]);
     assert_eq!(config.ledger, folder.join("l.db"));
     assert_eq!(config.keep_outcomes, secs(12 * 3_600));

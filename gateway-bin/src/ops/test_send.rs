@@ -109,8 +109,7 @@ impl Ready {
         let now = Moment::from_micros(kanban_store::ledger::now());
         let message = Message {
             spans: vec![Span::ours(format!("test message from kanban-gateway, {now}"))],
-            facts: Vec::new(),
-            possible_repeat: false,
+            ..Message::default()
         };
         let body = self.channel.encode(&self.destination, &message);
         let key = format!("kanban-gateway-test-{}", now.micros());

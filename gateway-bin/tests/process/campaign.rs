@@ -24,7 +24,7 @@ use crate::{
     process::Process,
     support::{dice::Dice, world::World},
 };
-use claims::InFlight;
+use claims::{Alive, InFlight};
 use front::{Front, Memory};
 use work::{Leg, Work};
 
@@ -213,7 +213,7 @@ impl Campaign {
         let pid = i64::from(self.running[sleeper].id());
         self.running[sleeper].suspend().await;
         let held = |campaign: &Self| {
-            let mut held = claims::in_flight(&campaign.world.ledger(), true);
+            let mut held = claims::in_flight(&campaign.world.ledger(), Alive::Everybody);
             held.retain(|claim| claim.pid == pid);
             held
         };
@@ -256,8 +256,8 @@ impl Campaign {
         let lives = |claim: &InFlight| {
             self.running.iter().any(|process| claim.pid == i64::from(process.id()))
         };
-        let somebody_lives = !self.running.is_empty();
-        let in_flight = claims::in_flight(&self.world.ledger(), somebody_lives).into_iter();
+        let alive = if self.running.is_empty() { Alive::Nobody } else { Alive::Somebody };
+        let in_flight = claims::in_flight(&self.world.ledger(), alive).into_iter();
         self.killed.extend(in_flight.filter(|claim| !lives(claim)).map(|claim| claim.key));
         self.go_on(0..0);
     }

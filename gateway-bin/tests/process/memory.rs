@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use gateway_adapters::receiver::ReceiverConfig;
+use gateway_adapters::receiver::{
+    ReceiverConfig,
+    push::{PushServer, telegram},
+};
 use kanban_store::board::RowKey;
 use secrecy::ExposeSecret as _;
 
@@ -145,4 +148,37 @@ async fn d4_what_is_owed_waits_in_the_ledger_and_not_in_memory() {
     println!("{sessions} sessions are owed something: peak {at_first} KiB, then {then} KiB");
     assert!(at_first < MOST_OWED_KIB, "{at_first} KiB");
     assert!(then < MOST_OWED_KIB, "{then} KiB");
+}
+
+/// What the program may have held when it sends 100 MB of files at once, in KiB: less than one of them.
+const MOST_FILES_KIB: u64 = 48 * 1_024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d5_files_are_read_while_they_leave_and_not_held() {
+    let platform = PushServer::start(telegram("1:FAKE")).await.unwrap();
+    let mut world = World::new().await;
+    world.set("telegram.token", "1:FAKE");
+    world.set("telegram.url", &platform.url());
+    world.set("artifact_bytes", "49000000");
+    let mut rows = Vec::new();
+    let mut process = Process::run(&world);
+    for chat in ["1", "2"] {
+        let path = world.folder().join(format!("{chat}.bin"));
+        std::fs::File::create(&path).unwrap().set_len(48_000_000).unwrap();
+        let task = world.cards.task("Large");
+        let row = world.cards.subscribe(&task, "telegram", chat);
+        let path = path.to_str().unwrap().to_owned();
+        rows.push((row, world.cards.complete_with(&task, "done", &[path])));
+    }
+    for (row, event) in &rows {
+        settled(&world, row, *event).await;
+    }
+    let peak = peak(&process);
+    process.terminate();
+    assert!(process.ended().await.success(), "{}", process.log());
+    let sizes: Vec<usize> =
+        platform.seen().iter().flat_map(|one| &one.files).map(|(_, bytes)| bytes.len()).collect();
+    assert_eq!(sizes, [48_000_000; 2]);
+    println!("peak {peak} KiB");
+    assert!(peak < MOST_FILES_KIB, "{peak} KiB");
 }

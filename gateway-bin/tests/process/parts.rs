@@ -118,3 +118,36 @@ async fn d7_report_87_a_kill_before_the_outcome_is_one_repeat_in_all_and_not_one
         assert_eq!(legs.get(state), Some(&1), "{legs:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d5_report_74_a_kill_at_a_file_repeats_neither_the_text_nor_a_file_before_it() {
+    let platform = PushServer::start(telegram(TOKEN)).await.unwrap();
+    let world = world(&platform).await;
+    platform.play([PushAct::Honest, PushAct::Honest, PushAct::Honest, PushAct::Hang]);
+    let files = ["a.txt", "b.txt"].map(|name| {
+        let path = world.folder().join(name);
+        std::fs::write(&path, name).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let task = world.cards.task("Build the report");
+    let row = world.cards.subscribe(&task, "telegram", "1");
+    let killed = Process::run(&world);
+    let event = world.cards.complete_with(&task, &"word ".repeat(20), &files);
+    for _ in 0..4 {
+        soon("a part", platform.next()).await.unwrap();
+    }
+    killed.kill().await;
+    let mut last = Process::run(&world);
+    world.settled(&row, event).await;
+    last.terminate();
+    assert!(last.ended().await.success(), "{}", last.log());
+
+    let seen = platform.seen();
+    let files: Vec<Vec<&str>> = seen
+        .iter()
+        .map(|message| message.files.iter().map(|(name, _)| name.as_str()).collect())
+        .collect();
+    assert_eq!(files, [&[][..], &[], &["a.txt"], &["b.txt"], &["b.txt"]]);
+    let marked = seen.iter().map(|message| message.text.contains("may be a repeat"));
+    assert_eq!(marked.collect::<Vec<_>>(), [false, false, false, false, true], "{seen:?}");
+}

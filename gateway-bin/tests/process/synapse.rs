@@ -190,7 +190,7 @@ async fn each_answer_of_the_real_server_has_its_verdict() {
             thread: thread.to_owned(),
         };
         let spans = vec![Span::quoted(text), Span::ours(" \u{1f600}.")];
-        let message = Message { spans, facts: Vec::new(), possible_repeat: false };
+        let message = Message { spans, facts: Vec::new(), ..Message::default() };
         let body = right.encode(&destination, &message);
         Parcel::new(destination, key.to_owned(), body)
     };
@@ -231,6 +231,47 @@ async fn each_answer_of_the_real_server_has_its_verdict() {
             assert!(!format!("{verdict:?}").contains("FAKE"), "{verdict:?}");
         }
     }
+}
+
+/// A file that is kept twice, because we are killed in between, is shown once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn report_43_a_file_is_in_the_room_once_also_when_we_are_killed() {
+    let Some(python) = require() else { return };
+    let synapse = Synapse::start(python).await;
+    let (reader, token) = (synapse.login("READER"), synapse.login("BOT"));
+    let room = synapse.room(&reader);
+    let mut campaign = Campaign::new(&synapse, room.clone(), &[("matrix.token", &token)]).await;
+    let write = |name: &str, content: &str| {
+        let path = campaign.world.folder().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let files = [write("日本 a.txt", "first\n"), write("b.txt", &"second ".repeat(100_000))];
+    let (tell, mut there) = unbounded_channel();
+    let (release, released) = mpsc::channel::<()>();
+    // The text is one event, the first file the next.
+    let act = move || {
+        tell.send(()).unwrap();
+        let _ = released.recv();
+    };
+    *campaign.plan.lock().unwrap() =
+        Some(Plan { phase: Phase::Answered, pass: 1, act: Box::new(act) });
+    let task = campaign.world.cards.task("Report");
+    let row = campaign.world.cards.subscribe(&task, "matrix", &room);
+    let process = Process::run(&campaign.world);
+    let event = campaign.world.cards.complete_with(&task, "done", &files);
+    campaign.rows.push((row, event));
+    soon("the moment", there.recv()).await.unwrap();
+    process.kill().await;
+    drop(release);
+    let mut last = Process::run(&campaign.world);
+    campaign.settled().await;
+    last.terminate();
+    assert!(last.ended().await.success(), "{}", last.log());
+    let found = synapse.files(&reader, &room);
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["日本 a.txt", "b.txt"]);
+    assert_eq!((found[0].1.as_str(), found[1].1.len()), ("first\n", 700_000));
 }
 
 fn channel(url: &str, set: &[(&str, &str)]) -> Arc<dyn Channel> {

@@ -131,7 +131,7 @@ impl LedgerQueue {
         Some(
             async move {
                 let inputs = all.await.into_iter().flatten().collect();
-                Done { inputs, ledger_free: true }
+                Done { inputs, ledger_free: true, ..Done::default() }
             }
             .boxed(),
         )
@@ -291,6 +291,7 @@ mod tests {
             claims: Arc::new(claims),
             backlog: Arc::new(backlog),
             channels: Arc::new(Nothing),
+            files: Arc::new(crate::ports::MockFiles::new()),
             clock: Arc::new(Nothing),
         }
     }
@@ -319,7 +320,7 @@ mod tests {
     fn intent(draft: u64, channel: &str) -> Command {
         let channel = ChannelName(channel.to_owned());
         let (chat, thread) = ("c".to_owned(), String::new());
-        let message = Message { spans: vec![], facts: vec![], possible_repeat: false };
+        let message = Message { spans: vec![], facts: vec![], ..Message::default() };
         Command::Intend(Intent {
             draft,
             lane: channel.to_string(),

@@ -9,12 +9,13 @@ use super::{
     quiet::Quiet,
 };
 use crate::{
+    artifacts::{Attachment, Refusal, Wanted},
     engine::{Input, Lane, Notice},
     error::PortError,
     ids::BoardId,
     ownership::Why,
     ports::LookError,
-    record::{IntentResult, RowChange, RowOutcome},
+    record::{Intent, IntentResult, RowChange, RowOutcome},
     time::Timestamp,
 };
 
@@ -47,6 +48,29 @@ pub(super) fn degraded(board: BoardId, error: &str, names: &Names, quiet: &Quiet
         error!(board.slug = slug, board.id = board.0, error, "board degraded");
     } else {
         debug!(board.slug = slug, board.id = board.0, error, "board degraded");
+    }
+}
+
+/// Files that are not sent. Never a path of one that is not allowed: its name is in the message.
+pub(super) fn files(intent: &Intent, wanted: &[Wanted], checked: &[Result<Attachment, Refusal>]) {
+    let task = intent.message.facts.first().map(|fact| fact.task.as_str()).unwrap_or_default();
+    let channel = intent.destination.channel().as_str();
+    for (wanted, checked) in wanted.iter().zip(checked) {
+        let Err(refusal) = checked else { continue };
+        let (listed, reason) = (wanted.listed, refusal.words());
+        if *refusal == Refusal::Denied && listed {
+            warn!(task.id = task, channel, reason, "a file of a task is not sent");
+        } else {
+            info!(task.id = task, channel, reason, listed, "a file of a task is not sent");
+        }
+    }
+    if let Some(late) = wanted.len().checked_sub(checked.len()).filter(|late| *late > 0) {
+        warn!(
+            task.id = task,
+            channel,
+            files = late,
+            "files of a task could not be looked at in time"
+        );
     }
 }
 

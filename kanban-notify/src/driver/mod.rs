@@ -1,5 +1,6 @@
 //! Runs the engine over the ports: a loop on `futures` alone, with no runtime and no clock of its own.
 
+mod attach;
 mod ledger;
 mod log;
 mod names;
@@ -18,11 +19,12 @@ use crate::{
     engine::{Command, Engine, Input, Notice, Opening},
     error::PortError,
     ids::BoardId,
-    ports::{Backlog, Boards, Change, Changes, Channels, Claims, Clock, LookError, Planner},
-    record::PassRequest,
+    ports::{Backlog, Boards, Change, Changes, Channels, Claims, Clock, Files, LookError, Planner},
+    record::{Intent, PassRequest},
     time::Timestamp,
     verdict::{Detail, Verdict},
 };
+use attach::attach;
 use ledger::LedgerQueue;
 use names::Names;
 use quiet::Quiet;
@@ -43,6 +45,8 @@ pub struct Ports {
     pub backlog: Arc<dyn Backlog>,
     /// The ways out.
     pub channels: Arc<dyn Channels>,
+    /// The files that go with messages.
+    pub files: Arc<dyn Files>,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -85,15 +89,18 @@ pub struct Driver {
     quiet: Arc<Quiet>,
 }
 
-/// What a task leaves: inputs in order, and perhaps the end of what the ledger was asked for.
+/// What a task leaves: inputs in order, intents whose files were looked at, and perhaps the end of what
+/// the ledger was asked for.
+#[derive(Default)]
 pub(crate) struct Done {
     inputs: Vec<Input>,
+    intents: Vec<Intent>,
     ledger_free: bool,
 }
 
 impl Done {
     fn input(input: Input) -> Self {
-        Self { inputs: vec![input], ledger_free: false }
+        Self { inputs: vec![input], ..Self::default() }
     }
 }
 
@@ -189,6 +196,9 @@ impl Driver {
                 input => self.feed(input),
             }
         }
+        for intent in done.intents {
+            self.queue(Command::Intend(intent));
+        }
         if done.ledger_free {
             // Only now: what all these answers lead to goes to the ledger together.
             self.ledger.free();
@@ -218,6 +228,18 @@ impl Driver {
         if let Command::Plan(opening, plan) = &command {
             self.names.closes(opening.board, plan);
         }
+        let command = match command {
+            Command::Intend(intent) => match attach(&self.ports, self.engine.artifacts(), intent) {
+                Ok(intent) => Command::Intend(intent),
+                Err(looking) => return self.tasks.push(looking),
+            },
+            other => other,
+        };
+        self.queue(command);
+    }
+
+    /// Hands a command to the ledger's queue, or does it.
+    fn queue(&mut self, command: Command) {
         let (ports, quiet) = (self.ports.clone(), Arc::clone(&self.quiet));
         let Err(command) = self.ledger.push(command) else {
             return;

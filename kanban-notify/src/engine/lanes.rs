@@ -8,16 +8,17 @@ use super::{
     state::{Draft, Hold, LONGEST_PAUSE, Lane, OpenLeg, Timer},
 };
 use crate::{
+    artifacts::{self, Take},
     backoff,
     history::SessionView,
     ids::{BoardId, EventId, LegId, SubscriptionId},
     key::Member,
-    leg::{LegKind, LegState},
+    leg::LegKind,
     message::{Fact, Message, Span},
     ports::{LookError, Wording},
     record::{Intent, WAKE_BUDGET_WINDOW},
     subscription::Life,
-    text::{ping, wake},
+    text::{files, ping, wake},
     time::Timestamp,
     verdict::Detail,
 };
@@ -219,47 +220,11 @@ impl Engine {
         self.set_timer(Timer::Lane(lane.clone()), at);
     }
 
-    /// Ends every due leg of a lane unsent, in the dead letters.
-    fn park_due(&mut self, lane: &Lane, reason: &Detail, now: Timestamp) {
-        let due = self.gather(lane, now);
-        self.park(due, reason);
-    }
-
-    /// Ends what could not be sent for too long (law F4).
-    fn give_up(&mut self, lane: &Lane, reason: &Detail, now: Timestamp) {
-        let old = |leg: &LegId| {
-            let planned = self.open_leg(*leg).map(|open| open.leg.planned_at);
-            planned.is_some_and(|planned| now.since(planned) >= self.policy.give_up_after)
-        };
-        let old = self.gather(lane, now).into_iter().filter(old).collect();
-        self.park(old, reason);
-    }
-
-    fn park(&mut self, legs: Vec<LegId>, reason: &Detail) {
-        for leg in legs {
-            let Some((sub, ..)) = self.legs.get(&leg) else {
-                continue;
-            };
-            let Some(board) = self.subs.get(sub).map(|sub| sub.board) else {
-                continue;
-            };
-            let Some(state) = self.boards.get_mut(&board) else {
-                continue;
-            };
-            state.closes.push((leg, LegState::Parked, reason.clone()));
-            self.out.push(Command::Tell(super::Notice::Parked { leg, reason: reason.clone() }));
-            if let Some(open) = self.open_leg_mut(leg) {
-                open.bound = true;
-            }
-            self.read(board);
-        }
-    }
-
     /// The legs that a claim for this lane may carry now, oldest first.
     ///
     /// A chat gets one event a message (law D5); a session as many as there are (law W5), each
     /// subscription's in its order.
-    fn gather(&self, lane: &Lane, now: Timestamp) -> Vec<LegId> {
+    pub(super) fn gather(&self, lane: &Lane, now: Timestamp) -> Vec<LegId> {
         let Some(state) = self.lanes.get(lane) else {
             return Vec::new();
         };
@@ -363,16 +328,26 @@ impl Engine {
             let worded = self.wording.as_ref();
             let worded = worded.and_then(|w| w.ping(lane.channel(), first_facts, first_slug));
             let body = worded.unwrap_or_else(|| ping::body(first_facts, first_slug));
-            (ping::marked(body, tally.repeat, tally.parent), 1)
+            let mut spans = ping::marked(body, tally.repeat, tally.parent);
+            spans.extend(files::more(first_facts, self.policy.artifacts.take));
+            (spans, 1)
         };
         let seal = seal.unwrap_or_else(|| sealed(named));
+        let take = if lane.is_session() { Take::Off } else { self.policy.artifacts.take };
+        let wanted = artifacts::wanted(first_facts, take);
         let facts = events.iter().take(named).map(|(facts, slug, _)| Fact {
             board: slug.to_string(),
             task: facts.task.clone(),
             event: facts.event.0,
             kind: facts.kind.name(),
         });
-        let message = Message { spans, facts: facts.collect(), possible_repeat: tally.repeat };
+        let message = Message {
+            wanted,
+            spans,
+            facts: facts.collect(),
+            possible_repeat: tally.repeat,
+            ..Message::default()
+        };
         let begun = ids.first().and_then(|leg| self.open_leg(*leg)?.begun.clone());
         let draft = self.next_draft;
         self.next_draft = self.next_draft.wrapping_add(1);

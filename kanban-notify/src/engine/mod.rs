@@ -14,6 +14,7 @@ mod lanes;
 mod names;
 mod notice;
 mod outcome;
+mod parking;
 mod parts;
 mod places;
 mod planning;

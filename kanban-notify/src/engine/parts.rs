@@ -5,6 +5,7 @@ use super::{
     state::{Claim, Lane, Phase},
 };
 use crate::{
+    artifacts::Artifacts,
     ids::ClaimId,
     leg::{LegStep, Tally},
     message::{Destination, Parcel},
@@ -31,6 +32,7 @@ pub(super) fn parcel(
     Parcel {
         part: tally.part,
         plain: tally.plain,
+        failures: tally.failures,
         repeat: tally.repeat && tally.part > 0,
         ..Parcel::new(destination, key, body)
     }
@@ -53,6 +55,11 @@ pub(super) fn reshaped(policy: &Policy, lane: &Lane, fault: Fault, tally: Tally)
 }
 
 impl Engine {
+    /// What the operator decided about files.
+    pub(crate) fn artifacts(&self) -> Artifacts {
+        self.policy.artifacts
+    }
+
     /// A part is recorded as accepted: the next one goes at once, under the same claim, also while stopping,
     /// so that nobody reads half a message for longer than it takes to send the rest.
     pub(super) fn next_part(&mut self, id: ClaimId, settlement: &Settlement, now: Timestamp) {
@@ -70,7 +77,7 @@ impl Engine {
         claim.sent_at = now;
         (claim.tries, claim.misses) = (0, 0);
         claim.parcel.part = next;
-        claim.parcel.repeat = false;
+        (claim.parcel.failures, claim.parcel.repeat) = (0, false);
         self.out.push(Command::Send(id, claim.parcel.clone()));
     }
 

@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod fields;
+pub mod files;
 pub mod mask;
 pub mod ping;
 pub mod wake;

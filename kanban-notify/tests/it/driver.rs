@@ -8,8 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use futures_executor::block_on;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use kanban_notify::{
+    artifacts::Takes,
     driver::{Driver, Ended, Ports, Until},
     engine::Engine,
     error::{PortError, PortErrorKind},
@@ -20,7 +21,7 @@ use kanban_notify::{
     policy::{Ability, Policy, World},
     ports::{
         Change, Changes, Channel, Channels, Clock, MockBacklog, MockBoards, MockChannel,
-        MockClaims, MockPlanner,
+        MockClaims, MockFiles, MockPlanner,
     },
     record::{
         BoardStart, IntentResult, Owed, OwedLeg, Pass, Plan, Planned, Position, Raise, RowChange,
@@ -86,14 +87,18 @@ fn key() -> SubKey {
 }
 
 fn boards(log: &Log) -> MockBoards {
+    boards_with(log, None)
+}
+
+fn boards_with(log: &Log, payload: Option<&'static str>) -> MockBoards {
     let mut boards = MockBoards::new();
-    boards.expect_read().returning(|_, request| {
+    boards.expect_read().returning(move |_, request| {
         let first = request.after.event == EventId(0);
         let event = Event {
             id: EventId(5),
             task: "t_1".into(),
             kind: Kind::Completed,
-            payload: None,
+            payload: payload.map(str::to_owned),
             payload_cut: None,
             run: None,
             created_at: NOW,
@@ -217,6 +222,16 @@ fn channel(log: &Log, mut verdicts: Vec<Verdict>) -> MockChannel {
 }
 
 fn run(log: &Log, boards: MockBoards, claims: MockClaims, channel: MockChannel) -> Ended {
+    run_with(log, boards, claims, channel, MockFiles::new())
+}
+
+fn run_with(
+    log: &Log,
+    boards: MockBoards,
+    claims: MockClaims,
+    channel: MockChannel,
+    files: MockFiles,
+) -> Ended {
     let mut backlog = MockBacklog::new();
     backlog.expect_open_work().returning(|_| Ok(Work::default()));
     backlog.expect_disturbed().returning(|| Ok(false));
@@ -226,6 +241,7 @@ fn run(log: &Log, boards: MockBoards, claims: MockClaims, channel: MockChannel) 
         claims: Arc::new(claims),
         backlog: Arc::new(backlog),
         channels: Arc::new(OneChannel(Arc::new(channel))),
+        files: Arc::new(files),
         clock: Arc::new(Eager(Mutex::new(NOW))),
     };
     let mut world = World { channels: BTreeMap::new(), ..World::default() };
@@ -329,6 +345,37 @@ fn report_50_an_outcome_that_cannot_be_written_is_never_sent_again() {
         *log.lock().unwrap(),
         ["intend", "send", "settle failed", "settle failed", "settle", "raise"]
     );
+}
+
+/// A file system that hangs costs the message its files and some seconds, and nothing else.
+#[test]
+fn report_43_a_look_at_files_that_hangs_delays_a_message_and_never_fails_it() {
+    let log = Log::default();
+    let mut files = MockFiles::new();
+    let calls = Arc::clone(&log);
+    files.expect_check().times(1).returning(move |wanted| {
+        assert_eq!(wanted.len(), 1);
+        calls.lock().unwrap().push("check");
+        futures_util::stream::pending().boxed()
+    });
+    let mut channel = MockChannel::new();
+    channel.expect_takes().return_const(Takes::files(1));
+    channel.expect_encode().returning(|_, message| {
+        assert!(message.files.is_empty());
+        let told = "\nNot attached: report.pdf (could not be looked at in time)";
+        assert!(message.text().ends_with(told), "{}", message.text());
+        "bytes".into()
+    });
+    let calls = Arc::clone(&log);
+    channel.expect_send().returning(move |_| {
+        calls.lock().unwrap().push("send");
+        delivered()
+    });
+    let boards = boards_with(&log, Some(r#"{"artifacts": ["/out/report.pdf"]}"#));
+    let ended = run_with(&log, boards, claims(&log), channel, files);
+    assert_eq!(ended, Ended::Idle);
+    // Nothing is asked of the ledger before it is known what the message says.
+    assert_eq!(*log.lock().unwrap(), ["check", "intend", "send", "settle", "raise"]);
 }
 
 /// The result of a mocked call, which never waits.

@@ -136,7 +136,7 @@ pub fn intent(raw: &str, lane: &str, legs: &[LegId]) -> Intent {
         tallies: vec![Tally::default(); legs.len()],
         key: "key".to_owned(),
         reference: "ref".to_owned(),
-        message: Message { spans: Vec::new(), facts: Vec::new(), possible_repeat: false },
+        message: Message { spans: Vec::new(), facts: Vec::new(), ..Message::default() },
         body: "bytes".to_owned(),
         at: at(2_000),
     }

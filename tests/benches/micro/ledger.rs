@@ -117,7 +117,7 @@ impl Desk {
             tallies: vec![Tally::default()],
             key: "kgw-0123456789abcdef0123456789abcdef".to_owned(),
             reference: "kgw:0123456789abcdef0123".to_owned(),
-            message: Message { spans: Vec::new(), facts: Vec::new(), possible_repeat: false },
+            message: Message { spans: Vec::new(), facts: Vec::new(), ..Message::default() },
             // About as long as a wake of one event.
             body: "x".repeat(800),
             at: NOW,

@@ -68,8 +68,7 @@ pub fn benches(criterion: &mut Criterion) {
         limits: ApiServerLimits::default(),
     };
     let server = ApiServer::new(client, config).unwrap();
-    let message =
-        Message { spans: vec![Span::ours(one)], facts: Vec::new(), possible_repeat: false };
+    let message = Message { spans: vec![Span::ours(one)], facts: Vec::new(), ..Message::default() };
     criterion.bench_function("body/encode of a wake of 1", |bencher| {
         bencher.iter(|| black_box(server.encode(&destination, black_box(&message))));
     });

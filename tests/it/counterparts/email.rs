@@ -137,3 +137,33 @@ async fn tls_from_the_first_byte_works_too() {
     assert_eq!(server.next().await["encrypted"], true);
     assert_eq!(server.rest().await, Vec::<Value>::new());
 }
+
+#[tokio::test]
+async fn report_43_files_arrive_as_a_mail_program_reads_them() {
+    let Some((mut server, world)) = stage(PASSWORD, "starttls").await else { return };
+    let write = |name: &str, content: &[u8]| {
+        let path = world.folder().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let files = [
+        write("日本語の報告と長い名前 \u{1f600}.pdf", b"one\n\r\n.\r\n\x00\xff"),
+        write("table.csv", b"a,b\n"),
+        world.folder().join("gone.txt").to_str().unwrap().to_owned(),
+    ];
+    let task = world.cards.task("Build the report");
+    let row = world.cards.subscribe(&task, "email", "ann@example.org");
+    let running = world.start();
+    let event = world.cards.complete_with(&task, "done", &files);
+    let letter = server.next().await;
+    world.settled(&row, event).await;
+    running.stop().await.unwrap();
+    assert_eq!(letter["defects"], json!([]), "{letter}");
+    assert!(letter["text"].as_str().unwrap().contains("Not attached: gone.txt (not there)"));
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let expected = json!([
+        ["日本語の報告と長い名前 \u{1f600}.pdf", "application/pdf", hex(b"one\n\r\n.\r\n\x00\xff")],
+        ["table.csv", "text/csv", hex(b"a,b\n")],
+    ]);
+    assert_eq!(letter["files"], expected);
+}

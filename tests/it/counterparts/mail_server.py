@@ -31,7 +31,11 @@ class Handler:
     async def handle_DATA(self, server, session, envelope):
         letter = email.message_from_bytes(envelope.content, policy=email.policy.default)
         told = {name.lower(): str(value) for name, value in letter.items()}
-        told["text"] = letter.get_content()
+        told["text"] = letter.get_body(("plain",)).get_content()
+        told["files"] = [
+            [part.get_filename(), part.get_content_type(), part.get_payload(decode=True).hex()]
+            for part in letter.iter_attachments()
+        ]
         told["rcpt"] = envelope.rcpt_tos
         told["mail_from"] = envelope.mail_from
         told["encrypted"] = server.transport.get_extra_info("cipher") is not None

@@ -103,7 +103,7 @@ async fn meet(case: &Case, client: HttpClient) -> Met {
             let message = Message {
                 spans: vec![Span::ours("[kanban] t_1 completed")],
                 facts: Vec::new(),
-                possible_repeat: false,
+                ..Message::default()
             };
             let body = api.encode(&destination, &message);
             Met::of(&api.send(&Parcel::new(destination, "k".to_owned(), body)).await)

@@ -52,6 +52,7 @@ pub const KNOWN: &[Known] = &[
     Known { file: "gateway-bin/tests/process/parts.rs", cites: "", entries: &[
         ("d7_report_87_a_kill_before_the_outcome_is_one_repeat_in_all_and_not_one_for_each_restart", "kill -9 while a message that people saw has no answer, once or twice, then three restarts", "unknown", "once more, marked, or after a second kill in the dead letters; never a third time"),
         ("d5_report_74_a_kill_at_a_later_part_repeats_no_earlier_one", "kill -9 while a later part of a message hangs, or waits after 429", "unknown", "the part that hung once more, marked; the one that waited once; no earlier one again"),
+        ("d5_report_74_a_kill_at_a_file_repeats_neither_the_text_nor_a_file_before_it", "kill -9 while the second file of a message is under way", "unknown", "that file once more, marked; the text and the first file once"),
     ]},
     Known { file: "gateway-bin/tests/process/shutdown.rs", cites: "D1, D6", entries: &[
         ("report_86_a_stop_with_a_wake_in_flight_ends_within_the_grace_and_loses_nothing", "SIGTERM while a turn runs for longer than the grace time", "unknown", "an end in the grace time; found answered at the next start, not sent again"),
@@ -75,6 +76,7 @@ pub const KNOWN: &[Known] = &[
     Known { file: "gateway-bin/tests/process/memory.rs", cites: "", entries: &[
         ("b2_a_board_of_any_size_is_served_in_little_memory", "200 000 events of one task, a payload of 100 MB, many of 100 KB", "-", "all told, in less than 96 MiB"),
         ("d4_what_is_owed_waits_in_the_ledger_and_not_in_memory", "10 000 sessions whose server is down, then a restart", "unreachable", "all planned, in less than 64 MiB; then told once each"),
+        ("d5_files_are_read_while_they_leave_and_not_held", "two files of 48 MB at once", "delivered", "both arrive, in less memory than one of them"),
     ]},
     Known { file: "kanban-notify/tests/it/engine/boards.rs", cites: "", entries: &[
         ("o2_a_new_row_whose_plan_failed_is_shown_again", "the ledger refuses the plan with a new row", "-", "read again from before the row"),
@@ -146,6 +148,14 @@ pub const KNOWN: &[Known] = &[
         ("d8_s1_report_20_report_124_report_125_each_destination_is_answered_500_or_503_for_ten_hours", "each of 250 destinations answers 500 or 503 for ten hours, a restart in the middle", "retryable, busy", "fewer than 100 tries each, none in step, all told, one word at the end"),
         ("d8_d7_w6_requests_are_cut_for_ten_hours", "each request is cut for ten hours, a restart in the middle", "unknown", "fewer than 100 tries each, all told once"),
         ("d8_d7_w6_requests_time_out_for_ten_hours", "no request is answered for ten hours, a restart in the middle", "unknown", "fewer than 100 tries each, all told once"),
+    ]},
+    Known { file: "tests/it/artifacts.rs", cites: "report_43", entries: &[
+        ("report_43_the_file_that_is_there_goes_and_the_other_is_named", "a listed file that is gone", "delivered", "text and the other file; the text names what is gone; the cursor moves"),
+        ("report_44_nothing_internal_leaves_by_prose_or_by_a_link", "paths in a summary; a link to /etc/passwd, a hard link to a board, our ledger, Hermes' state as listed files", "delivered", "none of them leaves; what was listed is named as not allowed"),
+        ("report_44_hermes_caches_and_allowed_folders_are_open_and_strictly_nothing_else", "files in Hermes' folders, in a folder that is allowed, and a file of keys in it; strictly", "delivered", "what is allowed goes; keys never; strictly nothing else"),
+        ("limits_of_number_and_size_are_told", "more and larger files than are allowed", "delivered", "what fits goes; the others are named"),
+        ("a_platform_that_takes_no_files_names_them", "files for the console", "delivered", "their names in the text"),
+        ("d5_report_74_a_file_that_has_to_wait_repeats_no_text_also_after_a_restart", "429 at a file, a restart, the file is changed", "busy", "text and earlier file once; a short text in the place of the changed one"),
     ]},
     Known { file: "tests/it/boards.rs", cites: "", entries: &[
         ("b6_a_board_that_vanishes_and_returns_goes_on_where_it_was", "a board's folder is moved away and back", "-", "each told once, nothing made anew"),
@@ -296,6 +306,7 @@ pub const KNOWN: &[Known] = &[
         ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Outcome", "kill -9 while the ledger cannot be written", "unknown", "as before"),
         ("d7_report_117_kills_of_the_server_and_of_us_at_each_step_show_each_part_once/Cursor", "kill -9 while the board cannot be written", "delivered", "the next process raises the cursor, nothing is sent"),
         ("each_answer_of_the_real_server_has_its_verdict", "what a real Matrix server refuses: tokens, passwords, rooms, threads", "-", "credential, target, thread; no key is used up by a refusal"),
+        ("report_43_a_file_is_in_the_room_once_also_when_we_are_killed", "kill -9 of us after a real Matrix server took a file", "unknown", "sent again under its key; each file shows once"),
     ]},
     Known { file: "tests/it/matrix.rs", cites: "", entries: &[
         ("d7_report_117_a_lost_answer_is_asked_for_again_under_its_key_and_unmarked", "a message is taken, its answer is dropped", "unknown", "the same bytes and key again, unmarked"),

@@ -1,6 +1,6 @@
 //! The gateway beside the real hermes-agent, with nothing faked but the model.
 //!
-//! But for [`archived`], [`discovery`], [`generations`] and [`webhooks`], every test starts the gateway as a process
+//! But for [`archived`], [`discovery`], [`forms`], [`generations`] and [`webhooks`], every test starts the gateway as a process
 //! of its own (see [`ours`]) on a home that Hermes' commands made, and checks what came of it with
 //! Hermes' commands and its API server.
 
@@ -9,6 +9,7 @@ mod beside;
 mod commands;
 mod differential;
 mod discovery;
+mod forms;
 mod generations;
 mod ours;
 mod rows;

@@ -80,7 +80,7 @@ async fn d7_what_is_sent_again_under_its_id_is_dropped_there() {
         event: 1,
         kind: "completed",
     }];
-    let message = Message { spans: vec![Span::ours("once")], facts, possible_repeat: false };
+    let message = Message { spans: vec![Span::ours("once")], facts, ..Message::default() };
     let body = channel.encode(&destination, &message);
     let parcel = Parcel::new(destination, "kgw-1".to_owned(), body);
     for _ in 0..2 {

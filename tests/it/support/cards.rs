@@ -8,7 +8,7 @@ use diesel::{
 };
 use kanban_store::{
     board::{Board, RowKey, SubscriptionRow},
-    write::{self, Completion, NewSubscription, NewTask},
+    write::{self, Completion, Handover, NewSubscription, NewTask},
 };
 
 /// Unix seconds.
@@ -99,6 +99,13 @@ impl Cards {
     pub fn complete_at(&self, task: &str, summary: &str, now: i64) -> i64 {
         let completion = Completion { result: None, summary: Some(summary.to_owned()) };
         write::complete(&mut self.open(), task, &completion, now).unwrap()
+    }
+
+    /// The same, with files that came of it.
+    pub fn complete_with(&self, task: &str, summary: &str, artifacts: &[String]) -> i64 {
+        let completion = Completion { result: None, summary: Some(summary.to_owned()) };
+        let handover = Handover { artifacts: artifacts.to_vec(), ..Handover::default() };
+        write::complete_with(&mut self.open(), task, &completion, &handover, now()).unwrap()
     }
 
     /// What no command of ours writes.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ::http::{Request, Uri};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use kanban_notify::{
+    artifacts::Takes,
     ports::Channel,
     verdict::{Detail, Fault, Verdict},
 };
@@ -12,14 +14,16 @@ use kanban_notify::{
 use super::{
     CHAT, DEFAULT_LENGTH, TOKEN, agent,
     answers::{code, judge, refused},
-    body, check_thread, format, post,
+    body, check_thread, files, format, post,
 };
 use crate::{
     AdapterError,
+    files::OpenFile,
     http::HttpClient,
     push::{
         AT_LEAST_ONCE, Platform, Settings, any_chat,
-        call::{Answer, Caller, Spent, get, hook},
+        attach::Groups,
+        call::{Answer, Caller, Lost, Spent, get, hook},
         max_length,
         pace::{Cap, Pace},
         pin::Next,
@@ -87,6 +91,20 @@ impl Webhook {
         self.at(&format!("{}?{query}", self.hook.path()))
     }
 
+    /// Sends the files of a part.
+    async fn send_files(
+        &self,
+        next: &Next<'_>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> Result<Verdict, Lost> {
+        check_thread(next.thread)?;
+        self.gone.check()?;
+        let request = files::post(self.address(next.thread)?, body(&caption), files);
+        let answer = self.line.caller.upload(request).await?;
+        Ok(self.judge(next, &answer))
+    }
+
     fn at(&self, path: &str) -> Result<Uri, Verdict> {
         let mut parts = self.hook.clone().into_parts();
         let unfit = || Verdict::Unreachable { detail: Detail::new("the address does not fit") };
@@ -120,13 +138,30 @@ impl Post for Webhook {
 
     fn request(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
         check_thread(next.thread)?;
-        let request = post(self.address(next.thread)?, &body(next));
+        let request = post(self.address(next.thread)?, &body(&next.text()));
         self.gone.check()?;
         Ok(request)
     }
 
     fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict {
         self.remember(answer, judge(&self.line, "", next, answer))
+    }
+
+    fn takes(&self) -> Takes {
+        files::TAKES
+    }
+
+    fn groups(&self) -> Groups {
+        files::GROUPS
+    }
+
+    fn upload<'a>(
+        &'a self,
+        next: &'a Next<'a>,
+        files: Vec<OpenFile>,
+        caption: String,
+    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
+        Box::pin(self.send_files(next, files, caption))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -1,6 +1,6 @@
 //! The two ways into Mattermost: its API, and an incoming webhook.
 
-use ::http::{HeaderValue, Request, Uri};
+use ::http::{HeaderValue, Method, Request, Uri, header};
 use bytes::Bytes;
 use kanban_notify::{
     ids::ChannelName,
@@ -11,9 +11,14 @@ use serde_json::json;
 
 use crate::{
     AdapterError,
-    http::base::{base, route},
+    files::{
+        OpenFile,
+        stream::{FileBody, Piece},
+    },
+    http::base::{base, route, segment},
     push::{
         Settings,
+        attach::content_type,
         call::{Answer, authorized, bearer, get, post_json, set},
         pin::{Next, unfit},
     },
@@ -27,6 +32,8 @@ pub enum Way {
         posts: Uri,
         /// Who the token belongs to.
         me: Uri,
+        /// Where files are kept.
+        files: String,
         /// The token.
         authorization: HeaderValue,
     },
@@ -66,9 +73,10 @@ impl Way {
         let base = settings.base(name)?;
         let token = settings.secret(name, "token")?;
         let authorization = bearer(name, &token)?;
-        let (posts, me) =
-            (route(channel, &base, "/api/v4/posts")?, route(channel, &base, "/api/v4/users/me")?);
-        Ok((Self::Api { posts, me, authorization }, vec![token]))
+        let at = |path| route(channel, &base, path);
+        let (posts, me) = (at("/api/v4/posts")?, at("/api/v4/users/me")?);
+        let files = at("/api/v4/files")?.to_string();
+        Ok((Self::Api { posts, me, files, authorization }, vec![token]))
     }
 
     /// A request that makes a post.
@@ -76,10 +84,14 @@ impl Way {
     /// # Errors
     ///
     /// Permanent, where the chat or the thread is none.
-    pub fn message(&self, next: &Next<'_>) -> Result<Request<Bytes>, Verdict> {
+    pub fn message(
+        &self,
+        next: &Next<'_>,
+        text: &str,
+        files: &[String],
+    ) -> Result<Request<Bytes>, Verdict> {
         let (chat, thread) = (next.chat, next.thread);
         let fault = |fault, reason| Err(unfit(fault, reason));
-        let text = next.rich().unwrap_or_else(|| next.text());
         match self {
             Self::Hook(_) if !thread.is_empty() => {
                 fault(Fault::Thread, "a webhook cannot write to a thread")
@@ -98,9 +110,34 @@ impl Way {
                 if !thread.is_empty() {
                     set(&mut post, "root_id", thread);
                 }
+                if !files.is_empty() {
+                    set(&mut post, "file_ids", files);
+                }
                 Ok(authorized(post_json(posts.clone(), &post), authorization))
             }
         }
+    }
+
+    /// A request that has a file kept for a channel.
+    ///
+    /// # Errors
+    ///
+    /// Permanent, where the chat is none, and for a webhook, which takes no files.
+    pub fn file(&self, chat: &str, file: OpenFile) -> Result<Request<FileBody>, Verdict> {
+        let Self::Api { files, authorization, .. } = self else {
+            return Err(unfit(Fault::Payload, "a webhook takes no files"));
+        };
+        if !is_id(chat) {
+            return Err(unfit(Fault::Target, "the chat is no id of a channel"));
+        }
+        let uri = format!("{files}?channel_id={chat}&filename={}", segment(&file.name));
+        let name = |_| unfit(Fault::Payload, "the name of the file does not fit an address");
+        let kind = HeaderValue::from_static(content_type(&file.name));
+        let mut request = Request::new(FileBody::new(vec![Piece::File(file)]));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.parse().map_err(name)?;
+        request.headers_mut().insert(header::CONTENT_TYPE, kind);
+        Ok(authorized(request, authorization))
     }
 
     /// The id of what was certainly accepted; a webhook tells none.

@@ -1,9 +1,10 @@
 //! Discord's API for one bot, and one webhook of it: codes beside the status, limits told in each answer.
 
 use ::http::Method;
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage, unescaped};
+use super::{FormField, Heard, Platform, PushAnswer, PushMessage, multipart, unescaped};
 
 /// A channel and its threads.
 pub type Room = (&'static str, &'static [&'static str]);
@@ -68,9 +69,21 @@ pub fn discord_webhook(token: &'static str, threads: &'static [&'static str]) ->
 /// A message longer than that is refused.
 const LIMIT: usize = 2_000;
 const SENT: &str = "1100000000000000000";
-const BOT: [&str; 7] =
-    ["content", "components", "tts", "allowed_mentions", "flags", "nonce", "enforce_nonce"];
-const HOOK: [&str; 5] = ["content", "components", "tts", "allowed_mentions", "flags"];
+const BOT: [&str; 8] = [
+    "content",
+    "components",
+    "tts",
+    "allowed_mentions",
+    "flags",
+    "nonce",
+    "enforce_nonce",
+    "attachments",
+];
+const HOOK: [&str; 6] =
+    ["content", "components", "tts", "allowed_mentions", "flags", "attachments"];
+/// The most bytes of a file, and of a request.
+const FILE: usize = 10 << 20;
+const REQUEST: usize = 25 << 20;
 
 fn room<'a>(rooms: &[(&'a str, &[&'a str])], id: &str) -> Option<(&'a str, &'a str)> {
     let found = |(chat, threads): &(&'a str, &[&'a str])| match *chat == id {
@@ -108,6 +121,7 @@ fn posted(
 ) -> (PushAnswer, Option<PushMessage>) {
     let message = match message(heard, known) {
         Ok(message) => message,
+        Err((40_005, reason)) => return (refused(413, 40_005, reason), None),
         Err((code, reason)) => return (refused(400, code, reason), None),
     };
     let message = PushMessage { chat: chat.to_owned(), thread: thread.to_owned(), ..message };
@@ -127,18 +141,29 @@ fn posted(
 
 fn message(heard: &Heard, known: &[&str]) -> Result<PushMessage, (u32, &'static str)> {
     let malformed = (50_035, "Invalid Form Body");
-    if heard.method != Method::POST || !heard.header("content-type").starts_with("application/json")
+    if heard.method != Method::POST {
+        return Err(malformed);
+    }
+    let (body, files) = if heard.header("content-type").starts_with("application/json") {
+        (heard.body.clone(), Vec::new())
+    } else {
+        with_files(heard)?
+    };
+    let body: Map<String, Value> = serde_json::from_slice(&body)
+        .map_err(|_| (50_109, "The request body contains invalid JSON."))?;
+    let named = |(at, file): (usize, &FormField)| json!({"id": at, "filename": file.filename});
+    let attachments = Value::from_iter(files.iter().enumerate().map(named));
+    if body.get("attachments").is_some_and(|named| *named != attachments)
+        || (!files.is_empty() && !body.contains_key("attachments"))
     {
         return Err(malformed);
     }
-    let body: Map<String, Value> = serde_json::from_slice(&heard.body)
-        .map_err(|_| (50_109, "The request body contains invalid JSON."))?;
     // The real one passes over fields that it does not know; a misspelt one would have no effect there.
     if body.keys().any(|key| !known.contains(&key.as_str())) {
         return Err(malformed);
     }
     let content = body.get("content").and_then(Value::as_str).ok_or(malformed)?.trim();
-    if content.is_empty() {
+    if content.is_empty() && files.is_empty() {
         return Err((50_006, "Cannot send an empty message"));
     }
     if content.encode_utf16().count() > LIMIT {
@@ -158,5 +183,27 @@ fn message(heard: &Heard, known: &[&str]) -> Result<PushMessage, (u32, &'static 
         return Err(malformed);
     }
     let text = unescaped(content, "*_~`|<>#").ok_or(malformed)?;
-    Ok(PushMessage { text, key: nonce.to_owned(), ..PushMessage::default() })
+    let files =
+        files.into_iter().map(|one| (one.filename.unwrap_or_default(), one.bytes)).collect();
+    Ok(PushMessage { text, files, key: nonce.to_owned(), ..PushMessage::default() })
+}
+
+/// The JSON of a form, and its files.
+fn with_files(heard: &Heard) -> Result<(Bytes, Vec<FormField>), (u32, &'static str)> {
+    let malformed = (50_035, "Invalid Form Body");
+    let mut fields = multipart(heard).ok_or(malformed)?.into_iter();
+    let payload = fields.next().filter(|field| {
+        field.name == "payload_json" && field.kind == "application/json" && field.filename.is_none()
+    });
+    let files: Vec<FormField> = fields.collect();
+    let is_fit = |(at, file): (usize, &FormField)| {
+        file.name == format!("files[{at}]") && file.filename.is_some()
+    };
+    if !(1..=10).contains(&files.len()) || !files.iter().enumerate().all(is_fit) {
+        return Err(malformed);
+    }
+    if heard.body.len() > REQUEST || files.iter().any(|file| file.bytes.len() > FILE) {
+        return Err((40_005, "Request entity too large"));
+    }
+    Ok((payload.ok_or(malformed)?.bytes, files))
 }

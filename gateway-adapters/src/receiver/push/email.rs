@@ -1,5 +1,7 @@
 //! A mail server that lets one user in and takes letters word by word: every command, every header, every line.
 
+mod mime;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     net::{Ipv4Addr, SocketAddr},
@@ -253,7 +255,10 @@ fn letter(lines: &[String], chat: &str, from: &str) -> Option<Letter> {
             return None;
         }
     }
-    let is_whole = HEADERS.iter().take(9).all(|name| headers.contains_key(*name));
+    let boundary = headers.get("content-type")?.strip_prefix("multipart/mixed;").map(str::trim);
+    let needed = |name: &&str| boundary.is_none() || *name != "content-transfer-encoding";
+    let is_whole =
+        HEADERS.iter().take(9).filter(|name| needed(name)).all(|name| headers.contains_key(*name));
     let is_addressed =
         headers.get("to")? == chat && headers.get("from")?.ends_with(&format!("<{from}>"));
     let id = headers.get("message-id")?.strip_prefix('<')?.strip_suffix('>')?.to_owned();
@@ -261,27 +266,16 @@ fn letter(lines: &[String], chat: &str, from: &str) -> Option<Letter> {
         return None;
     }
     let body = body.get(1..)?.join("\r\n");
-    let text = match headers.get("content-transfer-encoding")?.as_str() {
-        "7bit" => body,
-        "base64" => String::from_utf8(STANDARD.decode(body.replace("\r\n", "")).ok()?).ok()?,
-        "quoted-printable" => unquoted(&body)?,
-        _ => return None,
+    let (text, files) = match boundary {
+        Some(boundary) => {
+            let boundary = boundary.strip_prefix("boundary=\"")?.strip_suffix('"')?;
+            mime::parts(&body, boundary)?
+        }
+        None => (mime::decoded(headers.get("content-transfer-encoding")?, &body)?, Vec::new()),
     };
-    let text = text.replace("\r\n", "\n");
+    let text = String::from_utf8(text).ok()?.replace("\r\n", "\n");
     let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
-    let message = PushMessage { chat: chat.to_owned(), text, key: id, ..PushMessage::default() };
+    let (chat, key) = (chat.to_owned(), id);
+    let message = PushMessage { chat, text, files, key, ..PushMessage::default() };
     Some(Letter { message, headers })
-}
-
-fn unquoted(text: &str) -> Option<String> {
-    let joined = text.replace("=\r\n", "");
-    let mut bytes = Vec::with_capacity(joined.len());
-    let mut parts = joined.split('=');
-    bytes.extend_from_slice(parts.next()?.as_bytes());
-    for part in parts {
-        let (code, rest) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(code, 16).ok()?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }

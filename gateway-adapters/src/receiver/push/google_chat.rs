@@ -92,8 +92,8 @@ fn message(heard: &Heard, key: &str, token: &str) -> Result<PushMessage, PushAns
         chat: "AAAA".to_owned(),
         thread: if is_kept { thread.to_owned() } else { String::new() },
         text: text.to_owned(),
-        rich: false,
         key: request.to_owned(),
+        ..PushMessage::default()
     })
 }
 

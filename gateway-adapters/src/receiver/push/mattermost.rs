@@ -1,25 +1,32 @@
 //! A Mattermost server with one bot and one webhook: what is markup there must be meant.
 
+use std::sync::Mutex;
+
 use ::http::Method;
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage};
+use super::{Heard, Platform, PushAnswer, PushMessage, lock, multipart::unescaped};
 
 /// The API for the bot with this token.
 ///
 /// It does not drop what it is sent twice: messages have their key, so that a test can see it.
 pub fn mattermost(token: &str) -> Platform {
     let authorization = format!("Bearer {token}");
+    let kept: Mutex<Vec<(String, Bytes)>> = Mutex::default();
     Box::new(move |heard| {
         if heard.header("authorization") != authorization {
             let error = "Invalid or expired session, please login again.";
             return (refused(401, "api.context.session_expired.app_error", error), None);
         }
+        if let Some(query) = heard.path.strip_prefix("/api/v4/files?") {
+            return (keep(&mut lock(&kept), heard, query), None);
+        }
         match (&heard.method, heard.path.as_str()) {
             (&Method::GET, "/api/v4/users/me") => {
                 (PushAnswer::new(200, json!({"id": ID, "is_bot": true}).to_string()), None)
             }
-            (&Method::POST, "/api/v4/posts") => answer(post(heard), || {
+            (&Method::POST, "/api/v4/posts") => answer(post(heard, &lock(&kept)), || {
                 let sent: Value = serde_json::from_slice(&heard.body).unwrap_or_default();
                 let post = json!({"id": ID, "user_id": ID, "message": sent.get("message")});
                 PushAnswer::new(201, post.to_string())
@@ -48,6 +55,8 @@ pub fn mattermost_hook(key: &str) -> Platform {
 
 const ID: &str = "4xp9fdt77pncbef59f4k1qe83o";
 const LIMIT: usize = 16_383;
+/// The most bytes of a file.
+const FILE: usize = 100 << 20;
 
 type Made = Result<PushMessage, PushAnswer>;
 
@@ -69,14 +78,48 @@ fn fields(heard: &Heard, known: &[&str]) -> Result<Map<String, Value>, PushAnswe
         return Err(invalid());
     }
     let body: Map<String, Value> = serde_json::from_slice(&heard.body).map_err(|_| invalid())?;
-    let is_known = body.iter().all(|(key, value)| known.contains(&&**key) && value.is_string());
+    let is_known = body
+        .iter()
+        .all(|(key, value)| known.contains(&&**key) && (value.is_string() || key == "file_ids"));
     if is_known { Ok(body) } else { Err(invalid()) }
 }
 
-fn post(heard: &Heard) -> Made {
-    let body = fields(heard, &["channel_id", "message", "root_id", "pending_post_id"])?;
+/// Keeps a file, and tells its id.
+fn keep(kept: &mut Vec<(String, Bytes)>, heard: &Heard, query: &str) -> PushAnswer {
+    let invalid = || refused(400, "api.context.invalid_url_param.app_error", "Invalid parameter.");
+    let parts = query.strip_prefix("channel_id=").and_then(|rest| rest.split_once("&filename="));
+    let name = parts.filter(|(channel, _)| is_id(channel)).and_then(|(_, name)| unescaped(name));
+    let is_sized = heard.header("content-length") == heard.body.len().to_string();
+    let is_fit = heard.method == Method::POST && is_sized && !heard.body.is_empty();
+    match name.filter(|name| is_fit && !name.is_empty()) {
+        None => invalid(),
+        Some(_) if heard.body.len() > FILE => {
+            let id = "api.file.upload_file.too_large_detailed.app_error";
+            refused(413, id, "Unable to upload file. File is too large.")
+        }
+        Some(name) => {
+            let id = format!("{:026}", kept.len());
+            kept.push((name.clone(), heard.body.clone()));
+            let info = json!({"id": id, "name": name, "size": heard.body.len()});
+            let body = json!({"file_infos": [info], "client_ids": []});
+            PushAnswer::new(201, body.to_string())
+        }
+    }
+}
+
+fn is_id(id: &str) -> bool {
+    id.len() == 26 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn post(heard: &Heard, kept: &[(String, Bytes)]) -> Made {
+    let known = ["channel_id", "message", "root_id", "pending_post_id", "file_ids"];
+    let body = fields(heard, &known)?;
+    let no_file = || refused(400, "model.post.is_valid.file_ids.app_error", "Invalid file ids.");
+    let ids = body.get("file_ids").map(|ids| ids.as_array().ok_or_else(no_file)).transpose()?;
+    let file = |id: &Value| kept.get(id.as_str()?.parse::<usize>().ok()?).cloned();
+    let files: Option<Vec<_>> = ids.into_iter().flatten().map(file).collect();
+    let files = files.filter(|files| files.len() <= 10).ok_or_else(no_file)?;
     let text_of = |key| body.get(key).and_then(Value::as_str).unwrap_or_default();
-    let is_id = |id: &str| id.len() == 26 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let channel = text_of("channel_id");
     if !is_id(channel) {
         let message = "You do not have the appropriate permissions.";
@@ -91,8 +134,12 @@ fn post(heard: &Heard) -> Made {
     if key.is_empty() {
         return Err(refused(400, "test.no_key", "There is no key."));
     }
-    let message = shown(text_of("message"))?;
-    Ok(PushMessage { chat: channel.into(), thread: root.into(), key: key.into(), ..message })
+    let message = match text_of("message") {
+        "" if !files.is_empty() => PushMessage::default(),
+        written => shown(written)?,
+    };
+    let (chat, thread, key) = (channel.into(), root.into(), key.into());
+    Ok(PushMessage { chat, thread, key, files, ..message })
 }
 
 fn hook(heard: &Heard) -> Made {

@@ -93,5 +93,6 @@ fn message(heard: &Heard) -> Result<PushMessage, Refusal> {
         text: text("text")?,
         rich: false,
         key: heard.header("webhook-id").to_owned(),
+        ..PushMessage::default()
     })
 }

@@ -1,5 +1,7 @@
 //! A Web API of Slack and an incoming webhook: almost every refusal of the former is a 200.
 
+mod files;
+
 use ::http::Method;
 use serde_json::{Map, Value, json};
 
@@ -10,17 +12,29 @@ pub type Workspace = (&'static str, &'static [&'static str]);
 
 /// A Web API with these workspaces.
 pub fn slack(workspaces: &'static [Workspace]) -> Platform {
+    let shelf = files::Shelf::default();
     Box::new(move |heard| {
+        if let Some(answer) = shelf.put(heard) {
+            return (answer, None);
+        }
         let token = heard.header("authorization").strip_prefix("Bearer ").unwrap_or_default();
         let known = workspaces.iter().find(|(known, _)| *known == token);
         let (refused, message) = match (known, &heard.method, heard.path.as_str()) {
-            (_, &Method::POST, "/auth.test" | "/chat.postMessage") if token.is_empty() => {
+            (_, &Method::POST, path) if METHODS.contains(&path) && token.is_empty() => {
                 ("not_authed", None)
             }
-            (None, &Method::POST, "/auth.test" | "/chat.postMessage") => ("invalid_auth", None),
+            (None, &Method::POST, path) if METHODS.contains(&path) => ("invalid_auth", None),
             (Some(_), &Method::POST, "/auth.test") => ("", None),
-            (Some((_, channels)), &Method::POST, "/chat.postMessage") => {
-                match message(heard, &API, channels) {
+            (Some(_), &Method::POST, "/files.getUploadURLExternal") => match shelf.place(heard) {
+                Ok(place) => return (PushAnswer::new(200, place.to_string()), None),
+                Err(reason) => (reason, None),
+            },
+            (Some((_, channels)), &Method::POST, path) if METHODS.contains(&path) => {
+                let message = match path {
+                    "/chat.postMessage" => message(heard, &API, channels),
+                    _ => shelf.show(heard, channels),
+                };
+                match message {
                     Ok(message) => ("", Some(message)),
                     Err(reason) => (reason, None),
                 }
@@ -63,6 +77,12 @@ pub fn slack_webhook(path: &'static str) -> Platform {
     })
 }
 
+const METHODS: [&str; 4] = [
+    "/auth.test",
+    "/chat.postMessage",
+    "/files.getUploadURLExternal",
+    "/files.completeUploadExternal",
+];
 const TIME: &str = "1503435956.000247";
 /// Longer texts are not refused by the real one, but it is advised against them.
 const LIMIT: usize = 4_000;
@@ -115,17 +135,18 @@ fn message(heard: &Heard, known: &[&str], chats: &[&str]) -> Result<PushMessage,
         return Err("invalid_arguments");
     }
     let thread = text_of("thread_ts")?;
-    let is_time = |text: &str| {
-        let (seconds, rest) = text.split_once('.').unwrap_or_default();
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        seconds.len() == 10 && rest.len() == 6 && digits(seconds) && digits(rest)
-    };
     if !thread.is_empty() && !is_time(thread) {
         return Err("invalid_thread_ts");
     }
     let text = shown(written).ok_or("invalid_arguments")?;
     let (chat, thread) = (chat.to_owned(), thread.to_owned());
     Ok(PushMessage { chat, thread, text, ..PushMessage::default() })
+}
+
+fn is_time(text: &str) -> bool {
+    let (seconds, rest) = text.split_once('.').unwrap_or_default();
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    seconds.len() == 10 && rest.len() == 6 && digits(seconds) && digits(rest)
 }
 
 /// The text as people see it; `None` where a sign is left that begins a mention, a link or an entity.

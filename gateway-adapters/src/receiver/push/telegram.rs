@@ -3,7 +3,7 @@
 use ::http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Heard, Platform, PushAnswer, PushMessage, form};
+use super::{FormField, Heard, Platform, PushAnswer, PushMessage, form, multipart};
 
 /// A Bot API for the bot with this token.
 ///
@@ -27,6 +27,18 @@ pub fn telegram(token: &str) -> Platform {
             }
             Err(reason) => (refused(400, &format!("Bad Request: {reason}")), None),
         },
+        Some(method @ ("sendPhoto" | "sendDocument" | "sendMediaGroup")) => {
+            match files(method, heard) {
+                Ok(message) => {
+                    let one = json!({"message_id": 8});
+                    let result = if method == "sendMediaGroup" { json!([one]) } else { one };
+                    let sent = json!({"ok": true, "result": result});
+                    (PushAnswer::new(200, sent.to_string()), Some(message))
+                }
+                Err((413, reason)) => (refused(413, reason), None),
+                Err((code, reason)) => (refused(code, &format!("Bad Request: {reason}")), None),
+            }
+        }
         Some(_) => (refused(404, "Not Found: method not found"), None),
     })
 }
@@ -95,7 +107,74 @@ fn message(heard: &Heard) -> Result<PushMessage, &'static str> {
         entity_in(entity, &units).ok_or("can't parse entities: one is not in the text")?;
     }
     let rich = entities.is_some_and(|list| !list.is_empty());
-    Ok(PushMessage { chat, thread, text: text.to_owned(), rich, key: String::new() })
+    Ok(PushMessage { chat, thread, text: text.to_owned(), rich, ..PushMessage::default() })
+}
+
+/// What a form of files shows, or why it is refused.
+fn files(method: &str, heard: &Heard) -> Result<PushMessage, (u16, &'static str)> {
+    let bad = |reason| (400, reason);
+    if heard.body.len() > 50_000_000 {
+        return Err((413, "Request Entity Too Large"));
+    }
+    let fields = multipart(heard).ok_or(bad("can't parse the form"))?;
+    let (files, texts): (Vec<_>, Vec<_>) =
+        fields.into_iter().partition(|field| field.filename.is_some());
+    let text = |name: &str| texts.iter().find(|field| field.name == name).and_then(FormField::text);
+    let known = ["chat_id", "message_thread_id", "caption", "media"];
+    if texts.iter().any(|field| !known.contains(&field.name.as_str())) {
+        return Err(bad("there is a field that nobody knows"));
+    }
+    let chat = text("chat_id").filter(|chat| chat.parse::<i64>().is_ok() || chat.starts_with('@'));
+    let chat = chat.ok_or(bad("chat not found"))?.to_owned();
+    let thread = text("message_thread_id").unwrap_or_default().to_owned();
+    if !thread.is_empty() && !thread.parse::<i64>().is_ok_and(|topic| topic > 1) {
+        return Err(bad("message thread not found"));
+    }
+    let expected = match method {
+        "sendMediaGroup" => {
+            files.iter().enumerate().all(|(at, one)| one.name == format!("file{at}"))
+        }
+        "sendPhoto" => files.len() == 1 && files.iter().all(|one| one.name == "photo"),
+        _ => files.len() == 1 && files.iter().all(|one| one.name == "document"),
+    };
+    let mut caption = text("caption").unwrap_or_default().to_owned();
+    let mut are_photos = method == "sendPhoto";
+    if method == "sendMediaGroup" {
+        let media: Vec<Value> = text("media")
+            .and_then(|media| serde_json::from_str(media).ok())
+            .ok_or(bad("can't parse media JSON"))?;
+        if !(2..=10).contains(&media.len()) || media.len() != files.len() {
+            return Err(bad("a group has 2 to 10 files"));
+        }
+        let kinds: Vec<&str> = media.iter().filter_map(|one| one.get("type")?.as_str()).collect();
+        let is_attached = media.iter().enumerate().all(|(at, one)| {
+            one.get("media").and_then(Value::as_str) == Some(&format!("attach://file{at}"))
+        });
+        are_photos = kinds.iter().all(|kind| *kind == "photo");
+        let are_documents = kinds.iter().all(|kind| *kind == "document");
+        if kinds.len() != files.len() || !is_attached || !(are_photos || are_documents) {
+            return Err(bad("wrong media"));
+        }
+        let first = media.first().and_then(|one| one.get("caption")?.as_str());
+        caption = first.unwrap_or_default().to_owned();
+    }
+    if !expected {
+        return Err(bad("there is no document in the request"));
+    }
+    if caption.encode_utf16().count() > 1_024 {
+        return Err(bad("message caption is too long"));
+    }
+    // What is no image begins otherwise.
+    let is_photo = |bytes: &[u8]| bytes.starts_with(b"\x89PNG") && bytes.len() <= 10_000_000;
+    if are_photos && !files.iter().all(|one| is_photo(&one.bytes)) {
+        return Err(bad("IMAGE_PROCESS_FAILED"));
+    }
+    if files.iter().any(|one| one.bytes.is_empty()) {
+        return Err(bad("file must be non-empty"));
+    }
+    let files = files.into_iter().map(|one| (one.filename.unwrap_or_default(), one.bytes));
+    let files = files.collect();
+    Ok(PushMessage { chat, thread, text: caption, files, ..PushMessage::default() })
 }
 
 /// The fields of a form: what is no text is written as JSON in it.

@@ -89,7 +89,7 @@ pub fn to(subject: &Subject, thread: &str) -> Destination {
 
 pub fn parcel(subject: &Subject, channel: &dyn Channel, spans: Vec<Span>) -> Parcel {
     let destination = to(subject, subject.thread);
-    let message = Message { spans, facts: Vec::new(), possible_repeat: false };
+    let message = Message { spans, facts: Vec::new(), ..Message::default() };
     let body = channel.encode(&destination, &message);
     assert_eq!(body, channel.encode(&destination, &message), "what is pinned does not change");
     Parcel::new(destination, "kgw-1".to_owned(), body)

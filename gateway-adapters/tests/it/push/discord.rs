@@ -12,7 +12,10 @@ use kanban_notify::{
 };
 use serde_json::{Value, json};
 
-use super::contract::{Answers, Bench, Subject, bench, contract, hint, parcel, to};
+use super::{
+    contract::{Answers, Bench, Subject, bench, contract, hint, parcel, to},
+    files::{self, Carrier, Folder, PNG, file_contract},
+};
 
 const TOKEN: &str = "MTIz.FAKE-token_for.tests";
 
@@ -31,6 +34,11 @@ const SUBJECT: Subject = Subject {
 };
 
 contract!(SUBJECT);
+
+const CARRIER: Carrier =
+    Carrier { subject: SUBJECT, refused: || error(413, 40_005), tries: 1, steps: 1 };
+
+file_contract!(CARRIER);
 
 fn error(status: u16, code: u32) -> PushAnswer {
     let body = json!({"message": "as Discord says", "code": code});
@@ -263,6 +271,11 @@ mod webhook {
 
     contract!(SUBJECT);
 
+    const CARRIER: Carrier =
+        Carrier { subject: SUBJECT, refused: || error(413, 40_005), tries: 1, steps: 1 };
+
+    file_contract!(CARRIER);
+
     fn answers() -> Answers {
         let mut answers = common();
         for (status, code) in [(404, 10_015), (401, 50_027), (404, 10_003), (404, 0)] {
@@ -309,4 +322,22 @@ mod webhook {
         }
         assert_eq!(bench.server.requests().len(), 1);
     }
+}
+
+#[tokio::test]
+async fn files_stand_together_as_far_as_a_request_takes_them() {
+    let (bench, folder) = (bench(&SUBJECT).await, Folder::new());
+    let names: Vec<String> = (0..12).map(|number| format!("{number:02}.png")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), PNG)).collect();
+    let checked = folder.files(&files).await;
+    let seen = files::send(&bench, files::parcel(&CARRIER, &bench, checked)).await;
+    let counts: Vec<usize> = seen.iter().map(|message| message.files.len()).collect();
+    assert_eq!(counts, [0, 10, 2]);
+    // Three of the largest would be more than a request takes.
+    let mut checked = folder.files(&[("1.bin", b"x"), ("2.bin", b"x"), ("3.bin", b"x")]).await;
+    checked.iter_mut().for_each(|file| file.size = 10 << 20);
+    let pinned: Value =
+        serde_json::from_str(&files::parcel(&CARRIER, &bench, checked).body).unwrap();
+    let groups = pinned["files"].as_array().unwrap().iter().map(|group| group.as_array().unwrap());
+    assert_eq!(groups.map(Vec::len).collect::<Vec<_>>(), [2, 1]);
 }

@@ -9,6 +9,7 @@ use gateway_adapters::{
     receiver::push::{Letter, MailAct, MailServer},
 };
 use kanban_notify::{
+    artifacts::Attachment,
     ids::ChannelName,
     message::{Destination, Fact, Message, Parcel, Span},
     ports::{Channel, LookError},
@@ -22,6 +23,7 @@ use session::{
     only_the_end_of_a_letter_is_in_doubt, replies_are_told_short, there_is_no_markup,
 };
 
+mod attached;
 mod session;
 
 const FROM: &str = "kanban@example.org";
@@ -63,13 +65,22 @@ async fn bench() -> (MailServer, Arc<dyn Channel>) {
 }
 
 fn parcel(channel: &dyn Channel, chat: &str, spans: Vec<Span>) -> Parcel {
+    parcel_with(channel, chat, spans, Vec::new())
+}
+
+fn parcel_with(
+    channel: &dyn Channel,
+    chat: &str,
+    spans: Vec<Span>,
+    files: Vec<Attachment>,
+) -> Parcel {
     let destination = Destination::Chat {
         channel: ChannelName("email".to_owned()),
         chat: chat.to_owned(),
         thread: String::new(),
     };
     let fact = Fact { board: "ops".into(), task: "t_1".into(), event: 7, kind: "completed" };
-    let message = Message { spans, facts: vec![fact], possible_repeat: false };
+    let message = Message { spans, facts: vec![fact], files, ..Message::default() };
     let body = channel.encode(&destination, &message);
     assert_eq!(body, channel.encode(&destination, &message), "what is pinned does not change");
     Parcel::new(destination, "kgw-1".to_owned(), body)

@@ -49,7 +49,7 @@ async fn sent(channel: &dyn Channel, chat: &str) -> Verdict {
         chat: chat.into(),
         thread: String::new(),
     };
-    let message = Message { spans: vec![Span::quoted("x")], facts: vec![], possible_repeat: false };
+    let message = Message { spans: vec![Span::quoted("x")], ..Message::default() };
     let body = channel.encode(&to, &message);
     channel.send(&Parcel::new(to, "k".into(), body)).await
 }

@@ -9,7 +9,10 @@ use gateway_adapters::{
 use kanban_notify::message::{Destination, Parcel, Span};
 use serde_json::{Value, json};
 
-use super::contract::{Answers, Subject, bench, contract, hint, parcel, to};
+use super::{
+    contract::{Answers, Subject, bench, contract, hint, parcel, to},
+    files::{self, Carrier, Folder, PNG, file_contract},
+};
 
 const TOKEN: &str = "syt_FAKEtokenfortests";
 const PASSWORD: &str = "FAKEpassword";
@@ -29,6 +32,15 @@ const SUBJECT: Subject = Subject {
 };
 
 contract!(SUBJECT);
+
+const CARRIER: Carrier = Carrier {
+    subject: SUBJECT,
+    refused: || error(413, "M_TOO_LARGE", "Upload request body is too large"),
+    tries: 1,
+    steps: 2,
+};
+
+file_contract!(CARRIER);
 
 fn by_password() -> Subject {
     Subject { settings: &[("user", "@bot:localhost"), ("password", PASSWORD)], ..SUBJECT }
@@ -217,4 +229,32 @@ async fn what_escaping_adds_fits_an_event_too() {
         sent.part = 0;
         assert_eq!(bench.channel.send(&sent).await.name(), "part", "{sign:?}");
     }
+}
+
+#[tokio::test]
+async fn a_file_is_kept_first_and_then_shown_under_the_key_of_its_part() {
+    let (bench, folder) = (bench(&SUBJECT).await, Folder::new());
+    let checked = folder.files(&[("a.png", PNG)]).await;
+    let parcel = Parcel { part: 1, ..files::parcel(&CARRIER, &bench, checked) };
+    // What became of an upload is no doubt: nobody sees it by itself.
+    bench.server.play([
+        PushAct::Lose,
+        PushAct::Answer(PushAnswer::new(502, "")),
+        PushAct::Answer(error(429, "M_LIMIT_EXCEEDED", "Too Many Requests")),
+        PushAct::Answer(error(401, "M_UNKNOWN_TOKEN", "Invalid access token passed.")),
+        PushAct::Honest,
+        PushAct::Swallow,
+    ]);
+    for verdict in ["retryable", "retryable", "busy", "credential", "unknown", "delivered"] {
+        assert_eq!(bench.channel.send(&parcel).await.name(), verdict);
+    }
+    // The event that was in doubt is shown once.
+    let seen = bench.server.seen();
+    assert_eq!((seen.len(), seen[0].key.as_str()), (1, "kgw-1/1"));
+    let events = bench.server.requests();
+    let event: Value = serde_json::from_slice(&events.last().unwrap().body).unwrap();
+    assert_eq!(
+        (&event["msgtype"], &event["info"]["mimetype"]),
+        (&json!("m.image"), &json!("image/png"))
+    );
 }

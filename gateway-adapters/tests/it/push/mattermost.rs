@@ -10,7 +10,10 @@ use gateway_adapters::{
 use kanban_notify::message::{Destination, Parcel, Span};
 use serde_json::{Value, json};
 
-use super::contract::{Answers, Subject, bench, contract, parcel, to};
+use super::{
+    contract::{self, Answers, Subject, bench, contract, parcel, to},
+    files::{self, Carrier, Folder, file_contract},
+};
 
 const TOKEN: &str = "fake7tokenfortests";
 const KEY: &str = "fake7keyfortests";
@@ -30,6 +33,15 @@ const SUBJECT: Subject = Subject {
 };
 
 contract!(SUBJECT);
+
+const CARRIER: Carrier = Carrier {
+    subject: SUBJECT,
+    refused: || error(413, "api.file.upload_file.too_large_detailed.app_error"),
+    tries: 1,
+    steps: 2,
+};
+
+file_contract!(CARRIER);
 
 /// A webhook has no threads, and goes before a token.
 const HOOK: Subject = Subject {
@@ -233,4 +245,28 @@ async fn what_stands_out_is_bold_and_the_rest_is_as_it_was_written() {
     bench.channel.send(&Parcel { plain: true, ..sent }).await;
     let body: Value = serde_json::from_slice(&bench.server.requests()[1].body).unwrap();
     assert_eq!(body["message"], "\u{200b}# a\\_b is done: https://example.org/c-d#e");
+}
+
+#[tokio::test]
+async fn files_are_kept_first_and_then_shown_by_one_post() {
+    let (bench, folder) = (bench(&SUBJECT).await, Folder::new());
+    let checked = folder.files(&[("- a_b.txt", b"x"), ("c.txt", b"y")]).await;
+    let parcel = Parcel { part: 1, ..files::parcel(&CARRIER, &bench, checked) };
+    for (before, act, verdict) in [
+        (0, PushAct::Lose, "retryable"),
+        (1, PushAct::Answer(PushAnswer::new(502, "")), "retryable"),
+        (2, PushAct::Answer(PushAnswer::new(502, "")), "unknown"),
+        (0, PushAct::Answer(error(401, "api.context.session_expired.app_error")), "credential"),
+        // Switched off, or not allowed: the post says so.
+        (0, PushAct::Answer(error(501, "api.file.attachments.disabled.app_error")), "delivered"),
+        (0, PushAct::Answer(error(403, "api.context.permissions.app_error")), "delivered"),
+    ] {
+        let honest = std::iter::repeat_n(PushAct::Honest, before);
+        bench.server.play(honest.chain([act]));
+        assert_eq!(bench.channel.send(&parcel).await.name(), verdict);
+    }
+    assert_eq!(bench.channel.send(&parcel).await.name(), "delivered");
+    // A webhook takes none.
+    let hook = contract::bench(&HOOK).await;
+    assert_eq!(hook.channel.takes(), kanban_notify::artifacts::Takes::NOTHING);
 }

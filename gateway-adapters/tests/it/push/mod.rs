@@ -7,6 +7,7 @@ mod discord;
 mod documented;
 mod email;
 mod feishu;
+mod files;
 mod google_chat;
 mod gotify;
 mod homeassistant;

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use gateway_adapters::{
     push::split::Unit,
-    receiver::push::{PushAnswer, ntfy},
+    receiver::push::{PushAct, PushAnswer, ntfy},
 };
 use kanban_notify::message::{Destination, Parcel, Span};
 use serde_json::json;
 
-use super::contract::{Answers, Subject, bench, contract, parcel};
+use super::{
+    contract::{Answers, Subject, bench, contract, parcel},
+    files::{self, Carrier, Folder, file_contract},
+};
 
 const SUBJECT: Subject = Subject {
     name: "ntfy",
@@ -26,6 +29,11 @@ const SUBJECT: Subject = Subject {
 };
 
 contract!(SUBJECT);
+
+const CARRIER: Carrier =
+    Carrier { subject: SUBJECT, refused: || error(400, 40_014), tries: 1, steps: 1 };
+
+file_contract!(CARRIER);
 
 fn error(status: u16, code: u32) -> PushAnswer {
     let body = json!({"code": code, "http": status, "error": "as the server says"});
@@ -110,4 +118,14 @@ async fn what_is_no_topic_is_not_sent() {
         assert_eq!(bench.channel.send(&parcel).await.name(), "target", "{topic:?}");
     }
     assert!(bench.server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn traffic_that_is_used_up_is_told_and_waits_for_nothing() {
+    let (bench, folder) = (bench(&SUBJECT).await, Folder::new());
+    let checked = folder.files(&[("a.txt", b"x")]).await;
+    let parcel = Parcel { part: 1, ..files::parcel(&CARRIER, &bench, checked) };
+    bench.server.play([PushAct::Answer(error(429, 42_905))]);
+    assert_eq!(bench.channel.send(&parcel).await.name(), "delivered");
+    assert!(bench.server.seen()[0].text.contains("a.txt (refused here)"));
 }

@@ -119,7 +119,7 @@ async fn a_body_has_the_facts_and_the_text_and_each_part_its_own_id() {
     let Bench { server, channel } = bench(&SUBJECT).await;
     let fact = Fact { board: "default".into(), task: "t_1".into(), event: 7, kind: "completed" };
     let spans = vec![Span::quoted("\"x\"\n".repeat(6_000))];
-    let message = Message { spans, facts: vec![fact], possible_repeat: false };
+    let message = Message { spans, facts: vec![fact], ..Message::default() };
     let body_of = channel.encode(&to(&SUBJECT, ""), &message);
     let mut parcel = Parcel::new(to(&SUBJECT, ""), "kgw-1".to_owned(), body_of);
     assert!(matches!(channel.send(&parcel).await, Verdict::Part { next: 1, .. }));

@@ -12,7 +12,10 @@ use kanban_notify::{
 };
 use serde_json::{Value, json};
 
-use super::contract::{Answers, Subject, bench, contract, hint, parcel, to};
+use super::{
+    contract::{Answers, Subject, bench, contract, hint, parcel, to},
+    files::{self, Carrier, Folder, PNG, file_contract},
+};
 
 const TOKEN: &str = "xoxb-FAKE-1";
 const OTHER: &str = "xoxb-FAKE-2";
@@ -35,6 +38,11 @@ const SUBJECT: Subject = Subject {
 const TWO: Subject = Subject { settings: &[("token", "xoxb-FAKE-1, xoxb-FAKE-2,")], ..SUBJECT };
 
 contract!(SUBJECT);
+
+const CARRIER: Carrier =
+    Carrier { subject: SUBJECT, refused: || error("missing_scope"), tries: 1, steps: 3 };
+
+file_contract!(CARRIER);
 
 fn error(name: &str) -> PushAnswer {
     PushAnswer::new(200, json!({"ok": false, "error": name}).to_string())
@@ -262,4 +270,31 @@ mod webhook {
         bench.server.play([PushAct::Answer(PushAnswer::new(410, "channel_is_archived"))]);
         assert_eq!(bench.channel.probe().await.name(), "delivered");
     }
+}
+
+#[tokio::test]
+async fn files_are_shown_together_in_the_workspace_that_knows_the_channel() {
+    let carrier = Carrier { subject: Subject { chat: "C2", ..TWO }, ..CARRIER };
+    let (bench, folder) = (bench(&carrier.subject).await, Folder::new());
+    let checked = folder.files(&[("a.png", PNG), ("b & <c>.txt", b"x")]).await;
+    // As after a restart: nobody knows yet whose channel it is.
+    let parcel = Parcel { part: 1, ..files::parcel(&carrier, &bench, checked) };
+    assert_eq!(bench.channel.send(&parcel).await.name(), "delivered");
+    let seen = bench.server.seen();
+    let names: Vec<&str> = seen[0].files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((seen.len(), names), (1, vec!["a.png", "b & <c>.txt"]));
+    // What became of an upload is no doubt, what became of the message is.
+    for (before, act, verdict) in [
+        (0, PushAct::Lose, "retryable"),
+        (1, PushAct::Answer(PushAnswer::new(502, "")), "retryable"),
+        (4, PushAct::Answer(error("fatal_error")), "unknown"),
+    ] {
+        let honest = std::iter::repeat_n(PushAct::Honest, before);
+        bench.server.play(honest.chain([act]));
+        assert_eq!(bench.channel.send(&parcel).await.name(), verdict);
+    }
+    // A place that is not Slack's, and not encrypted, is not used.
+    let place = json!({"ok": true, "upload_url": "http://127.0.0.1:9/x", "file_id": "F1"});
+    bench.server.play([PushAct::Answer(PushAnswer::new(200, place.to_string()))]);
+    assert_eq!(bench.channel.send(&parcel).await.name(), "retryable");
 }

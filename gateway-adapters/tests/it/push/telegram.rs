@@ -12,7 +12,10 @@ use kanban_notify::{
 };
 use serde_json::{Value, json};
 
-use super::contract::{self, Answers, Subject, bench, contract, hint, parcel, to};
+use super::{
+    contract::{self, Answers, Subject, bench, contract, hint, parcel, to},
+    files::{self, Carrier, Folder, PNG, file_contract},
+};
 
 const TOKEN: &str = "123456:FAKE-token_for_tests";
 
@@ -176,4 +179,87 @@ async fn report_108_a_token_that_is_refused_is_not_repeated_anywhere() {
     let verdict =
         bench.channel.send(&parcel(&SUBJECT, &*bench.channel, vec![Span::quoted("x")])).await;
     assert!(!format!("{verdict:?}").contains("FAKE"), "{verdict:?}");
+}
+
+const CARRIER: Carrier = Carrier {
+    // A group is written to less often.
+    subject: Subject { chat: "1001", ..SUBJECT },
+    refused: || error(413, "Request Entity Too Large"),
+    tries: 1,
+    steps: 1,
+};
+
+file_contract!(CARRIER);
+
+#[tokio::test]
+async fn photos_stand_together_and_what_is_none_goes_as_a_document() {
+    let (bench, folder) = (bench(&SUBJECT).await, Folder::new());
+    let files = folder
+        .files(&[
+            ("1.png", PNG),
+            ("a.pdf", b"x"),
+            ("2.png", PNG),
+            ("e.png", b""),
+            ("m.gif", b"GIF"),
+        ])
+        .await;
+    let seen = files::send(&bench, files::parcel(&CARRIER, &bench, files)).await;
+    let shown: Vec<Vec<&str>> = seen
+        .iter()
+        .map(|message| message.files.iter().map(|(name, _)| name.as_str()).collect())
+        .collect();
+    assert_eq!(shown, [&[][..], &["1.png", "2.png"], &["a.pdf"], &[], &["m.gif"]]);
+    assert!(seen[3].text.contains("e.png (refused here)"), "{:?}", seen[3]);
+    // Named like images, and none: asked as photos, taken as documents, which may stand together too.
+    let files = folder.files(&[("1.png", b"no"), ("2.png", b"image")]).await;
+    let seen = files::send(&bench, files::parcel(&CARRIER, &bench, files)).await;
+    assert_eq!(seen.last().unwrap().files.len(), 2);
+    let methods: Vec<String> = bench.server.requests().iter().map(|one| one.path.clone()).collect();
+    assert!(methods.iter().rev().take(2).all(|path| path.ends_with("/sendMediaGroup")));
+}
+
+#[tokio::test]
+async fn d8_a_limit_a_topic_and_a_chat_are_what_they_are_for_texts() {
+    let (bench, folder) = (bench(&SUBJECT).await, Folder::new());
+    let checked = folder.files(&[("a.pdf", b"x")]).await;
+    let parcel = Parcel { part: 1, ..files::parcel(&CARRIER, &bench, checked) };
+    bench.server.play([
+        PushAct::Answer(error(400, "Bad Request: message thread not found")),
+        PushAct::Answer(error(401, "Unauthorized")),
+        // A chat that takes no documents takes a text that says so; one that is gone takes neither.
+        PushAct::Answer(error(400, "Bad Request: not enough rights to send documents to the chat")),
+        PushAct::Honest,
+        PushAct::Answer(error(403, "Forbidden: bot was kicked from the supergroup chat")),
+        PushAct::Answer(error(403, "Forbidden: bot was kicked from the supergroup chat")),
+        PushAct::Answer(error(429, "Too Many Requests").with("retry-after", "900")),
+    ]);
+    for verdict in ["thread", "credential", "delivered", "target", "busy"] {
+        assert_eq!(bench.channel.send(&parcel).await.name(), verdict);
+    }
+    assert!(bench.server.seen()[0].text.contains("a.pdf (refused here)"));
+}
+
+/// Without its end nobody can have taken an upload: it is no repeat when it is sent again.
+#[tokio::test]
+async fn d7_an_upload_that_breaks_off_had_no_effect_and_an_early_refusal_counts() {
+    let folder = Folder::new();
+    let large = vec![b'x'; 8 << 20];
+    let cut = |stream| drop(stream);
+    let refuse = |mut stream: std::net::TcpStream| {
+        use std::io::{Read as _, Write as _};
+        let body = "{\"ok\":false,\"error_code\":413,\"description\":\"Request Entity Too Large\"}";
+        let head = "HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: ";
+        write!(stream, "{head}{}\r\n\r\n{body}", body.len()).unwrap();
+        // What is on its way is taken, so that the answer is not lost with it.
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    };
+    let here = bench(&SUBJECT).await;
+    let checked = folder.files(&[("a.bin", &large)]).await;
+    let parcel = Parcel { part: 1, ..files::parcel(&CARRIER, &here, checked) };
+    let channel = contract::channel(&SUBJECT, &files::rude(cut));
+    assert_eq!(channel.send(&parcel).await.name(), "retryable");
+    // The text that follows finds nobody.
+    let channel = contract::channel(&SUBJECT, &files::rude(refuse));
+    assert_eq!(channel.send(&parcel).await.name(), "unreachable");
 }

@@ -71,7 +71,7 @@ fn about(bench: &super::contract::Bench, title: &str) -> Parcel {
     let fact = Fact { board: "b".into(), task: "t_0a1b2c3d".into(), event: 1, kind: "completed" };
     let spans =
         vec![Span::ours("(may be a repeat) "), Span::quoted(title), Span::ours(" is done.")];
-    let message = Message { spans, facts: vec![fact], possible_repeat: false };
+    let message = Message { spans, facts: vec![fact], ..Message::default() };
     let destination = to(&SUBJECT, "");
     let body = bench.channel.encode(&destination, &message);
     Parcel::new(destination, "kgw-1".to_owned(), body)

@@ -1,6 +1,9 @@
 //! What the ledger says of claims.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use diesel::{
     QueryResult, QueryableByName, RunQueryDsl as _, SqliteConnection,
@@ -38,32 +41,72 @@ struct Row {
     body: String,
 }
 
+/// Who has the ledger open while everybody stands still or is dead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Alive {
+    Everybody,
+    Somebody,
+    Nobody,
+}
+
 /// The claims in flight while everybody stands still or is dead.
 ///
 /// A commit that its writer did not live to publish counts for whoever opens the ledger anew, and not for
-/// those who have it open: they are asked in their way. Where nobody is left, a copy is read, so that nothing
-/// is recovered or checkpointed for the gateway.
-pub fn in_flight(ledger: &Path, somebody_lives: bool) -> Vec<InFlight> {
-    if somebody_lives && ledger.exists() {
+/// those who have it open: they are asked in their way. Where they let nobody in, copies are read, so that
+/// nothing is recovered or checkpointed for the gateway.
+pub fn in_flight(ledger: &Path, alive: Alive) -> Vec<InFlight> {
+    if alive != Alive::Nobody && ledger.exists() {
         let mut ledger = connect(ledger);
         ledger.batch_execute("PRAGMA busy_timeout = 100").unwrap();
-        // Whoever stands still while it opens the ledger lets nobody in; it is not at work yet.
+        // Whoever stands still while it opens the ledger lets nobody in.
         if let Ok(claims) = open_claims(ledger) {
             return claims;
         }
     }
+    let mut claims = match alive {
+        Alive::Everybody => Vec::new(),
+        Alive::Somebody | Alive::Nobody => copied(ledger, None),
+    };
+    if alive != Alive::Nobody {
+        // It may have opened it while the dead one lived, and then goes by what that one had published.
+        claims.extend(copied(ledger, published(ledger)));
+    }
+    claims.sort_unstable();
+    claims.dedup();
+    claims
+}
+
+/// What a copy says that has so many bytes of the log, or all of them.
+fn copied(ledger: &Path, log: Option<u64>) -> Vec<InFlight> {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("ledger.db");
     for suffix in ["", "-wal"] {
-        let named = |path: &Path| format!("{}{suffix}", path.display());
-        match std::fs::copy(named(ledger), named(&copy)) {
+        match std::fs::copy(beside(ledger, suffix), beside(&copy, suffix)) {
             Ok(_) => {}
             // Killed before it made one.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => panic!("{error}"),
         }
     }
+    if let Some(log) = log {
+        let file = std::fs::OpenOptions::new().write(true).open(beside(&copy, "-wal")).unwrap();
+        file.set_len(log.min(file.metadata().unwrap().len())).unwrap();
+    }
     open_claims(connect(&copy)).unwrap()
+}
+
+/// How long the log is for those who have the ledger open: <https://www.sqlite.org/walformat.html>, 2.1.
+fn published(ledger: &Path) -> Option<u64> {
+    let index = std::fs::read(beside(ledger, "-shm")).ok()?;
+    let page = u16::from_ne_bytes(index.get(14..16)?.try_into().unwrap());
+    let frames = u32::from_ne_bytes(index.get(16..20)?.try_into().unwrap());
+    // 1 stands for what does not fit in.
+    let page = if page == 1 { 65_536 } else { u64::from(page) };
+    beside(ledger, "-wal").exists().then_some(32 + u64::from(frames) * (24 + page))
+}
+
+fn beside(ledger: &Path, suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{}{suffix}", ledger.display()))
 }
 
 fn open_claims(mut ledger: SqliteConnection) -> QueryResult<Vec<InFlight>> {

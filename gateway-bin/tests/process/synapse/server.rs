@@ -125,11 +125,29 @@ impl Synapse {
 
     /// The texts that a room shows, oldest first.
     pub fn shown(&self, token: &str, room: &str) -> Vec<String> {
+        self.messages(token, room).iter().map(|content| text(content, "body")).collect()
+    }
+
+    /// The files that a room shows, by name and content, oldest first.
+    pub fn files(&self, token: &str, room: &str) -> Vec<(String, String)> {
+        let mut messages = self.messages(token, room);
+        messages.retain(|content| content["msgtype"] == "m.file");
+        let file = |content: &Value| {
+            let place = text(content, "url").replace("mxc://", "");
+            let path = format!("/_matrix/client/v1/media/download/{place}");
+            let answer = self.exchange("GET", &path, &format!("Bearer {token}"), b"").unwrap();
+            assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+            (text(content, "filename"), answer.body)
+        };
+        messages.iter().map(file).collect()
+    }
+
+    fn messages(&self, token: &str, room: &str) -> Vec<Value> {
         let path = format!("/rooms/{}/messages?dir=f&limit=1000", room.replace('!', "%21"));
         let page = self.ask("GET", &path, token, &json!({}));
         let events = page["chunk"].as_array().unwrap().iter();
         let messages = events.filter(|event| event["type"] == "m.room.message");
-        messages.map(|event| text(&event["content"], "body")).collect()
+        messages.map(|event| event["content"].clone()).collect()
     }
 
     fn ask(&self, method: &str, path: &str, token: &str, body: &Value) -> Value {

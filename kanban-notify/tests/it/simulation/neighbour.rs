@@ -41,7 +41,7 @@ impl Sim {
             tallies: vec![leg.tally],
             key: format!("neighbour-{}", self.ledger.claims.len()),
             reference: format!("kgw:neighbour-{}.", self.ledger.claims.len()),
-            message: Message { spans: Vec::new(), facts: vec![fact], possible_repeat: false },
+            message: Message { spans: Vec::new(), facts: vec![fact], ..Message::default() },
             body: self.ledger.begun(&leg).unwrap_or_default(),
             at: self.now,
         };

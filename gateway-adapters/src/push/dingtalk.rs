@@ -83,11 +83,16 @@ fn signed(hook: &Hook) -> Result<Uri, Verdict> {
     hook.with(&[("timestamp", &time), ("sign", &sign)])
 }
 
+/// What is said of a message without the word that a bot demands, then and now.
+const KEYWORDS: &[&str] = &["keywords not in content", "关键词"];
+
 fn meaning(code: i64, words: &str) -> Meaning {
     match code {
         90_030 | 130_101 | 410_100 | 660_026 => Meaning::Busy(Some(SILENCED)),
         -1 => Meaning::Busy(None),
-        310_000 if words.contains("keywords") => Meaning::Fault(Fault::Payload),
+        310_000 if KEYWORDS.iter().any(|sign| words.contains(sign)) => {
+            Meaning::Fault(Fault::Payload)
+        }
         88 | 300_001 | 300_005 | 310_000 | 400_101 | 400_102 | 400_106 => {
             Meaning::Fault(Fault::Credential)
         }

@@ -120,8 +120,14 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
 
 /// A topic that is taken as it is: no signs that cannot be printed, and not too long.
 fn topic_of(text: &str) -> String {
-    let signs = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let signs = text.chars().map(|c| if c.is_control() || is_no_sign(c) { ' ' } else { c });
     signs.collect::<String>().trim().chars().take(TOPIC).collect()
+}
+
+/// Whether Unicode says that this is never one.
+fn is_no_sign(c: char) -> bool {
+    let number = u32::from(c);
+    (0xfdd0..=0xfdef).contains(&number) || number & 0xfffe == 0xfffe
 }
 
 /// Whom a chat means: the addresses of people, the number of a channel, or its name.

@@ -83,6 +83,8 @@ async fn a_task_has_its_topic_unless_one_is_set() {
     for (title, topic) in [
         ("Build *it*", "Build *it* (t_0a1b2c3d)"),
         ("a\tb\nc", "a b c (t_0a1b2c3d)"),
+        // Signs that Unicode keeps free, and Zulip refuses.
+        ("a\u{ffff}b\u{fdd0}c\u{1fffe}", "a b c (t_0a1b2c3d)"),
         ("", "(t_0a1b2c3d)"),
         (&long, "very long title very long title very long title (t_0a1b2c3d)"),
     ] {

@@ -118,7 +118,7 @@ impl<D: Dialect> Post for Hooked<D> {
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
-        self.dialect.probe(self.hooks.doubtful()?)
+        self.dialect.probe(self.hooks.first()?)
     }
 
     fn probed(&self, answer: &Answer) -> Result<(), Verdict> {

@@ -199,11 +199,10 @@ impl Post for Zulip {
             return Err(unfit(Fault::Target, "the chat is no channel"));
         }
         let (kind, to) = recipients(next.chat);
-        let own = next.data.get("topic").and_then(Value::as_str).unwrap_or("kanban");
-        let topic = match next.thread {
-            "" => self.topic.as_deref().unwrap_or(own),
-            thread => thread,
-        };
+        let own = next.data.get("topic").and_then(Value::as_str);
+        let mut topics = [Some(next.thread), self.topic.as_deref(), own].into_iter().flatten();
+        // What is about no task has none of its own.
+        let topic = topics.find(|topic| !topic.is_empty()).unwrap_or("kanban");
         let (to, content) = (to.to_string(), next.text());
         let mut fields = vec![("type", kind), ("to", &to), ("content", &content)];
         if kind == "stream" {

@@ -98,6 +98,16 @@ async fn a_task_has_its_topic_unless_one_is_set() {
     assert_eq!(bench.server.seen()[0].thread, "all of it");
 }
 
+/// As `test-send` sends one: it is about no task.
+#[tokio::test]
+async fn a_message_about_nothing_has_a_topic_too() {
+    let bench = bench(&SUBJECT).await;
+    let subject = Subject { thread: "", ..SUBJECT };
+    let sent = parcel(&subject, &*bench.channel, vec![Span::ours("test message")]);
+    assert_eq!(bench.channel.send(&sent).await.name(), "delivered");
+    assert_eq!(bench.server.seen()[0].thread, "kanban");
+}
+
 #[tokio::test]
 async fn a_chat_is_a_channel_by_name_or_number_or_a_person() {
     for (chat, verdict) in [

@@ -117,6 +117,13 @@ impl Hooks {
         if is_own { chat } else { "" }
     }
 
+    /// Whether they are at several hosts.
+    pub fn are_apart(&self) -> bool {
+        let mut hosts = self.all.iter().map(|hook| hook.uri.authority());
+        let first = hosts.next();
+        hosts.any(|host| Some(host) != first)
+    }
+
     /// The webhook to be probed: the only one is the one that may have been refused.
     ///
     /// # Errors

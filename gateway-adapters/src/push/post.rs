@@ -49,6 +49,11 @@ pub trait Post: Send + Sync {
     /// The verdict of the answer to a part. Where it is busy, nothing goes there meanwhile.
     fn judge(&self, next: &Next<'_>, answer: &Answer) -> Verdict;
 
+    /// What it means that there is no answer.
+    fn unanswered(&self, verdict: Verdict) -> Verdict {
+        verdict
+    }
+
     /// A request that checks the credential and sends nothing.
     ///
     /// # Errors
@@ -90,7 +95,8 @@ impl<P: Post> Posting<P> {
         let request = self.0.request(&next)?;
         let (to, cap) = self.0.cap(&next);
         pace.wait(to, cap).await?;
-        let verdict = self.0.judge(&next, &caller.call(request).await?);
+        let answer = caller.call(request).await.map_err(|verdict| self.0.unanswered(verdict))?;
+        let verdict = self.0.judge(&next, &answer);
         if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {
             pace.hold(to, *wait, cap);
         }

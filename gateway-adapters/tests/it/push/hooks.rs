@@ -104,6 +104,20 @@ async fn a_refused_one_of_several_is_named_and_does_not_pause_the_others() {
     }
 }
 
+#[tokio::test]
+async fn a_host_that_is_not_there_is_the_matter_of_its_webhook_where_others_have_another() {
+    let (_server, at) = server().await;
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = format!("http://{}/send?key=", port.local_addr().unwrap());
+    drop(port);
+    // A channel that cannot be reached rests.
+    let both = channel(&format!("ops={at}key-ops,ci={gone}key-ci")).unwrap();
+    assert_eq!(sent(&*both, "ci").await.name(), "retryable");
+    assert_eq!(sent(&*both, "ops").await.name(), "delivered");
+    let same = channel(&format!("ops={gone}key-ops,ci={gone}key-ci")).unwrap();
+    assert_eq!(sent(&*same, "ci").await.name(), "unreachable");
+}
+
 #[test]
 fn report_108_what_is_no_address_is_refused_without_repeating_it() {
     for url in [

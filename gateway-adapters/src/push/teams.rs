@@ -121,10 +121,10 @@ impl Dialect for Teams {
     fn accepted(&self, answer: &Answer) -> Option<Option<String>> {
         let is_accepted = match answer.status.as_u16() {
             202 => !answer.text.contains(INNER),
-            200 => answer.end == BodyEnd::Whole && matches!(answer.text.trim(), "" | "1"),
+            200 => matches!(answer.text.trim(), "" | "1"),
             _ => false,
         };
-        is_accepted.then_some(None)
+        (is_accepted && answer.end == BodyEnd::Whole).then_some(None)
     }
 
     fn refused(&self, caller: &Caller, answer: &Answer) -> Verdict {

@@ -60,6 +60,7 @@ fn answers() -> Answers {
     for (number, words, verdict) in [
         (300_001, "token is not exist", "credential"),
         (300_005, "token is not exist", "credential"),
+        (400_013, "群已被解散", "target"),
         (400_101, "access_token不存在", "credential"),
         (400_102, "机器人已停用", "credential"),
         (400_106, "机器人不存在", "credential"),

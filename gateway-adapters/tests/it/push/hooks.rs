@@ -118,6 +118,17 @@ async fn a_host_that_is_not_there_is_the_matter_of_its_webhook_where_others_have
     assert_eq!(sent(&*same, "ci").await.name(), "unreachable");
 }
 
+#[tokio::test]
+async fn report_108_a_key_that_is_repeated_without_its_escapes_is_masked() {
+    let (server, at) = server().await;
+    let one = channel(&format!("{at}ab%2BFAKE-key-0123456789")).unwrap();
+    let body = r#"{"errcode":93000,"errmsg":"no ab+FAKE-key-0123456789 here"}"#;
+    server.play([PushAct::Answer(PushAnswer::new(200, body))]);
+    let verdict = sent(&*one, "a").await;
+    assert_eq!(verdict.name(), "credential");
+    assert!(!format!("{verdict:?}").contains("FAKE"), "{verdict:?}");
+}
+
 #[test]
 fn report_108_what_is_no_address_is_refused_without_repeating_it() {
     for url in [

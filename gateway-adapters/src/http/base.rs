@@ -71,6 +71,24 @@ pub fn segment(text: &str) -> String {
     path
 }
 
+/// Text of an address without its escapes.
+pub fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = (first == b'%').then(|| after.split_at_checked(2)).flatten().and_then(
+            |(hex, beyond)| {
+                let byte = u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?;
+                Some((byte, beyond))
+            },
+        );
+        let (byte, beyond) = escaped.unwrap_or((first, after));
+        bytes.push(byte);
+        rest = beyond;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +109,9 @@ mod tests {
     fn a_path_segment_stays_one_segment() {
         assert_eq!(segment("a b?c#d%e:é"), "a%20b%3Fc%23d%25e%3A%C3%A9");
         assert_eq!(segment("A-z_0.~"), "A-z_0.~");
+        for text in ["a b?c#d%e:é", "100%", "%zz%4"] {
+            assert_eq!(unescaped(&segment(text)), text);
+        }
+        assert_eq!(unescaped("100%+%zz%4"), "100%+%zz%4");
     }
 }

@@ -277,12 +277,12 @@ pub fn hook_at(
     let values = hook.query().unwrap_or_default().split('&');
     let values = values.filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
     // An answer may repeat one without its escapes. Shorter ones are no secrets, and words of other texts.
-    let values = values.flat_map(|value| [value, value.split('%').next().unwrap_or_default()]);
+    let values = values.flat_map(|value| [value.to_owned(), base::unescaped(value)]);
     let values = values.filter(|value| value.len() >= SHORTEST);
     // An end that is a plain word is no secret either.
     let is_word = |end: &&str| end.bytes().all(|byte| byte.is_ascii_lowercase());
     let end = hook.path().rsplit('/').next().filter(|end| !is_word(end));
-    let secrets = [hook.path()].into_iter().chain(end).chain(values);
+    let secrets = [hook.path()].into_iter().chain(end).map(str::to_owned).chain(values);
     let secrets = secrets.map(SecretString::from).chain([address]).collect();
     Ok((hook, secrets))
 }

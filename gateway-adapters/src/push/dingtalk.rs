@@ -64,6 +64,7 @@ const SILENCED: Duration = Duration::from_secs(600);
 /// | -1, 429 | busy |
 /// | 300001, 300005, 400101, 400102, 400106, 88: the token or the bot | permanent: credential |
 /// | 310000, where it does not speak of keywords: the signature, this machine | permanent: credential |
+/// | 400013: the group is dissolved | permanent: target |
 /// | 310000 of keywords, 40035, 43004, 400105, 430101 to 430104, 460101 | permanent: payload |
 /// | any other code | retryable |
 /// | a 200 without a code | unknown |
@@ -83,14 +84,20 @@ fn signed(hook: &Hook) -> Result<Uri, Verdict> {
     hook.with(&[("timestamp", &time), ("sign", &sign)])
 }
 
+/// What is said of a message without the word that a bot demands, then and now.
+const KEYWORDS: &[&str] = &["keywords not in content", "关键词"];
+
 fn meaning(code: i64, words: &str) -> Meaning {
     match code {
         90_030 | 130_101 | 410_100 | 660_026 => Meaning::Busy(Some(SILENCED)),
         -1 => Meaning::Busy(None),
-        310_000 if words.contains("keywords") => Meaning::Fault(Fault::Payload),
+        310_000 if KEYWORDS.iter().any(|sign| words.contains(sign)) => {
+            Meaning::Fault(Fault::Payload)
+        }
         88 | 300_001 | 300_005 | 310_000 | 400_101 | 400_102 | 400_106 => {
             Meaning::Fault(Fault::Credential)
         }
+        400_013 => Meaning::Fault(Fault::Target),
         40_035 | 43_004 | 400_105 | 430_101..=430_104 | 460_101 => Meaning::Fault(Fault::Payload),
         _ => Meaning::New,
     }

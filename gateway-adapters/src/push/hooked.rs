@@ -117,8 +117,18 @@ impl<D: Dialect> Post for Hooked<D> {
         }
     }
 
+    /// Where webhooks have several hosts, one is not the platform: the others go on.
+    fn unanswered(&self, verdict: Verdict) -> Verdict {
+        match verdict {
+            Verdict::Unreachable { detail } if self.hooks.are_apart() => {
+                Verdict::Retryable { retry_after: None, detail }
+            }
+            verdict => verdict,
+        }
+    }
+
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
-        self.dialect.probe(self.hooks.doubtful()?)
+        self.dialect.probe(self.hooks.first()?)
     }
 
     fn probed(&self, answer: &Answer) -> Result<(), Verdict> {

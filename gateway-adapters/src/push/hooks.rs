@@ -1,7 +1,5 @@
 //! Webhooks: addresses that are the credential and decide the chat, one for all chats or one for each by its name.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use ::http::Uri;
 use kanban_notify::{
     ids::ChannelName,
@@ -60,8 +58,6 @@ pub fn check_chat(settings: &Settings, chat: &str) -> Result<(), &'static str> {
 /// All webhooks of one platform.
 pub struct Hooks {
     all: Vec<Hook>,
-    /// The one whose address was refused last: that is the one to be probed.
-    refused: AtomicUsize,
 }
 
 impl Hooks {
@@ -102,7 +98,7 @@ impl Hooks {
         if all.is_empty() {
             return Err(refuse("it is not set"));
         }
-        Ok((Self { all, refused: AtomicUsize::new(0) }, secrets))
+        Ok((Self { all }, secrets))
     }
 
     /// The webhook of a chat.
@@ -121,24 +117,28 @@ impl Hooks {
         if is_own { chat } else { "" }
     }
 
-    /// The webhook to be probed.
+    /// Whether they are at several hosts.
+    pub fn are_apart(&self) -> bool {
+        let mut hosts = self.all.iter().map(|hook| hook.uri.authority());
+        let first = hosts.next();
+        hosts.any(|host| Some(host) != first)
+    }
+
+    /// The webhook to be probed: the only one is the one that may have been refused.
     ///
     /// # Errors
     ///
     /// None; there is always one.
-    pub fn doubtful(&self) -> Result<&Hook, Verdict> {
-        let at = self.refused.load(Ordering::Relaxed);
-        self.all.get(at).ok_or_else(|| unfit(Fault::Credential, "there is no webhook"))
+    pub fn first(&self) -> Result<&Hook, Verdict> {
+        self.all.first().ok_or_else(|| unfit(Fault::Credential, "there is no webhook"))
     }
 
-    /// The verdict of a message to a chat, which says of which of several webhooks it is.
+    /// The verdict of a message to a chat. Of several webhooks a refused one is named, and is the matter of its
+    /// chats alone: a refused credential would pause the others with it.
     pub fn judged(&self, chat: &str, verdict: Verdict) -> Verdict {
         let Verdict::Permanent { fault: Fault::Credential, detail } = &verdict else {
             return verdict;
         };
-        if let Some(at) = self.place(chat) {
-            self.refused.store(at, Ordering::Relaxed);
-        }
         if self.all.len() < 2 {
             return verdict;
         }
@@ -146,7 +146,7 @@ impl Hooks {
             "" => "the webhook without a name".to_owned(),
             name => format!("the webhook {name}"),
         };
-        unfit(Fault::Credential, &format!("{which}: {}", detail.as_str()))
+        unfit(Fault::Target, &format!("{which} is refused: {}", detail.as_str()))
     }
 
     fn place(&self, chat: &str) -> Option<usize> {

@@ -49,7 +49,7 @@ pub const PLATFORM: Platform = Platform {
             "",
             "An incoming webhook, by its address or by its key; it goes before a token. Chats are names of channels then.",
         ),
-        max_length("16380"),
+        max_length("16383"),
     ],
     wanted_by: &["token", "webhook"],
     // For half a minute, and not across a restart.
@@ -59,8 +59,8 @@ pub const PLATFORM: Platform = Platform {
     make,
 };
 
-/// In code points: 16,383, without the mark at the beginning.
-const LIMIT: usize = 16_380;
+/// In code points, the mark at the beginning among them.
+const LIMIT: usize = 16_383;
 /// Ten requests a second and a hundred at once are what a server allows that does not say otherwise.
 const TOKEN: Cap = Cap::new(50, Duration::from_millis(100));
 const CHANNEL: Cap = Cap::new(20, Duration::from_millis(100));
@@ -87,7 +87,12 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
     Ok(channel(Mattermost {
         way,
         line: Line {
-            format: Format::new(Unit::Chars, settings.max_length(LIMIT), mattermost, mattermost),
+            format: Format::new(
+                Unit::Chars,
+                settings.max_length(LIMIT).saturating_sub(1),
+                mattermost,
+                mattermost,
+            ),
             caller: Caller::new(client, settings.origin(), secrets),
             pace: Pace::new(TOKEN),
             name,

@@ -73,6 +73,11 @@ pub trait Post: Send + Sync {
         Box::pin(ready(Err(Lost::Changed)))
     }
 
+    /// What it means that there is no answer.
+    fn unanswered(&self, verdict: Verdict) -> Verdict {
+        verdict
+    }
+
     /// A request that checks the credential and sends nothing.
     ///
     /// # Errors
@@ -123,7 +128,8 @@ impl<P: Post> Posting<P> {
             None => {
                 let request = self.0.request(&next)?;
                 pace.wait(to, cap).await?;
-                self.0.judge(&next, &caller.call(request).await?)
+                let answer = caller.call(request).await;
+                self.0.judge(&next, &answer.map_err(|verdict| self.0.unanswered(verdict))?)
             }
         };
         if let Verdict::Busy { retry_after: Some(wait), .. } = &verdict {

@@ -74,6 +74,8 @@ pub fn split(spans: &[Span], format: &Format) -> Vec<Vec<Span>> {
     if whole <= format.part {
         return vec![joined(&all)];
     }
+    // What is added is written like all the rest.
+    let written = |text: &str| format.unit.len(&(format.ours)(text));
     let mut parts = Vec::new();
     let mut rest = all.as_slice();
     let mut fenced = false;
@@ -83,7 +85,7 @@ pub fn split(spans: &[Span], format: &Format) -> Vec<Vec<Span>> {
         let mut part = Vec::new();
         if fenced {
             part.push(Span::ours(OPEN_FENCE));
-            room = room.saturating_sub(format.unit.len(OPEN_FENCE));
+            room = room.saturating_sub(written(OPEN_FENCE));
         }
         let left: usize = rest.iter().map(|one| one.cost).sum();
         if left <= room {
@@ -93,9 +95,9 @@ pub fn split(spans: &[Span], format: &Format) -> Vec<Vec<Span>> {
         }
         let note = |left: usize| format!("\n[{left} characters left out]");
         if last {
-            room = room.saturating_sub(format.unit.len(&note(rest.len())));
+            room = room.saturating_sub(written(&note(rest.len())));
         }
-        let end = cut(rest, room.saturating_sub(format.unit.len(CLOSE_FENCE)), fenced);
+        let end = cut(rest, room.saturating_sub(written(CLOSE_FENCE)), fenced);
         let (head, tail) = rest.split_at_checked(end).unwrap_or((rest, &[]));
         part.extend(joined(head));
         fenced = is_fenced(head, fenced);

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::http::Request;
+use ::http::{Request, StatusCode};
 use bytes::Bytes;
 use kanban_notify::{
     message::Span,
@@ -52,8 +52,8 @@ const LIMIT: usize = 26_000;
 /// | answer | verdict |
 /// |---|---|
 /// | 202; 200 with nothing or `1` | delivered |
-/// | the text `HTTP error 429` in a 2xx, 429 | busy |
-/// | another `HTTP error` in a 2xx | retryable |
+/// | `HTTP error` and a status, in a 2xx | what that status means here |
+/// | 429 | busy |
 /// | 401, 403, 404, 410, a workflow that is switched off | permanent: credential (the address is it) |
 /// | other 400, 405, 413 | permanent: payload |
 /// | 502, 504, other 2xx | unknown |
@@ -87,6 +87,13 @@ const OFF: &[&str] = &["WorkflowTriggerIsNotEnabled", "WorkflowDisabled"];
 /// How an error of Teams itself begins in an answer that accepts.
 const INNER: &str = "HTTP error ";
 
+/// The status of such an error.
+fn inner(words: &str) -> Option<StatusCode> {
+    let (_, status) = words.split_once(INNER)?;
+    let status: StatusCode = status.get(..3)?.parse().ok()?;
+    (!status.is_success()).then_some(status)
+}
+
 impl Dialect for Teams {
     /// More than four requests a second are refused.
     const PACE: Cap = Cap::new(3, Duration::from_millis(500));
@@ -114,10 +121,10 @@ impl Dialect for Teams {
     fn accepted(&self, answer: &Answer) -> Option<Option<String>> {
         let is_accepted = match answer.status.as_u16() {
             202 => !answer.text.contains(INNER),
-            200 => answer.end == BodyEnd::Whole && matches!(answer.text.trim(), "" | "1"),
+            200 => matches!(answer.text.trim(), "" | "1"),
             _ => false,
         };
-        is_accepted.then_some(None)
+        (is_accepted && answer.end == BodyEnd::Whole).then_some(None)
     }
 
     fn refused(&self, caller: &Caller, answer: &Answer) -> Verdict {
@@ -127,15 +134,10 @@ impl Dialect for Teams {
             message => format!("{code} {message}"),
         };
         match answer.status.as_u16() {
-            200..=299 => {
-                let detail = caller.detail(answer.status, &words);
-                let inner = words.split_once(INNER).and_then(|(_, status)| status.get(..3));
-                match inner {
-                    Some("429") => Verdict::Busy { retry_after: answer.retry_after, detail },
-                    Some(_) => Verdict::Retryable { retry_after: None, detail },
-                    None => caller.refused(answer, &words),
-                }
-            }
+            200..=299 => match inner(&words) {
+                Some(status) => self.refused(caller, &Answer { status, ..answer.clone() }),
+                None => caller.refused(answer, &words),
+            },
             404 | 410 => caller.fault(Fault::Credential, answer, &words),
             // What a probe may be told where only the method is looked at.
             405 => caller.fault(Fault::Payload, answer, &words),

@@ -120,8 +120,14 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
 
 /// A topic that is taken as it is: no signs that cannot be printed, and not too long.
 fn topic_of(text: &str) -> String {
-    let signs = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let signs = text.chars().map(|c| if c.is_control() || is_no_sign(c) { ' ' } else { c });
     signs.collect::<String>().trim().chars().take(TOPIC).collect()
+}
+
+/// Whether Unicode says that this is never one.
+fn is_no_sign(c: char) -> bool {
+    let number = u32::from(c);
+    (0xfdd0..=0xfdef).contains(&number) || number & 0xfffe == 0xfffe
 }
 
 /// Whom a chat means: the addresses of people, the number of a channel, or its name.
@@ -193,11 +199,10 @@ impl Post for Zulip {
             return Err(unfit(Fault::Target, "the chat is no channel"));
         }
         let (kind, to) = recipients(next.chat);
-        let own = next.data.get("topic").and_then(Value::as_str).unwrap_or("kanban");
-        let topic = match next.thread {
-            "" => self.topic.as_deref().unwrap_or(own),
-            thread => thread,
-        };
+        let own = next.data.get("topic").and_then(Value::as_str);
+        let mut topics = [Some(next.thread), self.topic.as_deref(), own].into_iter().flatten();
+        // What is about no task has none of its own.
+        let topic = topics.find(|topic| !topic.is_empty()).unwrap_or("kanban");
         let (to, content) = (to.to_string(), next.text());
         let mut fields = vec![("type", kind), ("to", &to), ("content", &content)];
         if kind == "stream" {

@@ -14,6 +14,7 @@ use super::{
     reply::{self, Closed, Reply},
     shared::Shared,
 };
+use crate::http::base::unescaped;
 
 /// The route of a wake.
 pub(super) const CHAT: &str = "/v1/chat/completions";
@@ -110,8 +111,8 @@ fn other(shared: &Shared, head: &Parts) -> Reply {
         }
         _ => match path.strip_prefix("/api/sessions/") {
             Some(rest) => match rest.split_once('/') {
-                None => Found::Session(decoded(rest)),
-                Some((id, "messages")) => Found::Messages(decoded(id)),
+                None => Found::Session(unescaped(rest)),
+                Some((id, "messages")) => Found::Messages(unescaped(id)),
                 Some(_) => return no_route(),
             },
             None => return no_route(),
@@ -179,22 +180,4 @@ fn no_route() -> Reply {
     let mut reply = Reply::new(bytes::Bytes::from_static(b"404: Not Found").into());
     *reply.status_mut() = StatusCode::NOT_FOUND;
     reply::with(reply, header::CONTENT_TYPE, "text/plain; charset=utf-8")
-}
-
-/// A path segment without its escapes.
-fn decoded(segment: &str) -> String {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let escaped = (first == b'%').then(|| after.split_at_checked(2)).flatten().and_then(
-            |(hex, beyond)| {
-                let byte = u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?;
-                Some((byte, beyond))
-            },
-        );
-        let (byte, beyond) = escaped.unwrap_or((first, after));
-        bytes.push(byte);
-        rest = beyond;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

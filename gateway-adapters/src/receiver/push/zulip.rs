@@ -69,7 +69,10 @@ fn message(heard: &Heard) -> Result<PushMessage, (&'static str, &'static str)> {
     if text_of("type") != "direct" && topic.is_empty() {
         return Err(("BAD_REQUEST", "Topics are required in this organization"));
     }
-    if topic.chars().any(char::is_control) || topic.chars().count() > 60 {
+    // What cannot be printed, by Zulip's own list.
+    let is_free =
+        |c: char| matches!(u32::from(c), 0xfdd0..=0xfdef) || u32::from(c) & 0xfffe == 0xfffe;
+    if topic.chars().any(|c| c.is_control() || is_free(c)) || topic.chars().count() > 60 {
         return Err(("BAD_REQUEST", "Invalid character in topic"));
     }
     let content = text_of("content");

@@ -189,14 +189,18 @@ pub async fn what_is_refused_as_markup_is_plain_the_next_time(subject: &Subject)
 }
 
 pub async fn a_part_that_may_be_a_repeat_says_so_and_fits(subject: &Subject) {
-    let bench = bench(subject).await;
-    let long = Span::quoted("word ".repeat(subject.limit));
-    let mut parcel = parcel(subject, &*bench.channel, vec![long]);
-    parcel.part = 1;
-    parcel.repeat = true;
-    let verdict = bench.channel.send(&parcel).await;
-    assert!(matches!(verdict, Verdict::Part { next: 2, .. }), "{verdict:?}");
-    assert!(bench.server.seen()[0].text.starts_with(REPEAT));
+    let words = "word ".repeat(subject.limit);
+    // Ten parts are not enough: each has its fences, and the last one says what is left out.
+    let code = format!("```\n{}", "x".repeat(subject.limit * 12));
+    for (text, part, met) in [(&words, 1, "part"), (&code, 1, "part"), (&code, 9, "delivered")] {
+        let bench = bench(subject).await;
+        let mut parcel = parcel(subject, &*bench.channel, vec![Span::quoted(text.as_str())]);
+        parcel.part = part;
+        parcel.repeat = true;
+        let verdict = bench.channel.send(&parcel).await;
+        assert_eq!(verdict.name(), met, "{} {part}: {verdict:?}", subject.name);
+        assert!(bench.server.seen()[0].text.starts_with(REPEAT));
+    }
 }
 
 pub async fn no_answer_is_unreachable_or_in_doubt(subject: &Subject) {

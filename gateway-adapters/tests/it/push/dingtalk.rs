@@ -60,6 +60,7 @@ fn answers() -> Answers {
     for (number, words, verdict) in [
         (300_001, "token is not exist", "credential"),
         (300_005, "token is not exist", "credential"),
+        (400_013, "群已被解散", "target"),
         (400_101, "access_token不存在", "credential"),
         (400_102, "机器人已停用", "credential"),
         (400_106, "机器人不存在", "credential"),
@@ -68,6 +69,12 @@ fn answers() -> Answers {
         (310_000, "invalid timestamp", "credential"),
         (310_000, "ip 192.0.2.1 not in whitelist", "credential"),
         (310_000, "keywords not in content", "payload"),
+        (310_000, "错误描述:关键词不匹配;解决方案:请联系群管理员查看此机器人的关键词;", "payload"),
+        (
+            310_000,
+            "错误描述:机器人发送签名不匹配;解决方案:请确认机器人的密钥填写正确;",
+            "credential",
+        ),
         (40_035, "不合法的参数", "payload"),
         (43_004, "无效的HTTP HEADER Content-Type", "payload"),
         (400_105, "不支持的消息类型", "payload"),

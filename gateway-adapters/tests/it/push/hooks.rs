@@ -88,16 +88,45 @@ async fn the_limit_of_a_webhook_is_for_all_of_its_chats_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_refused_one_of_several_is_named_and_probed_until_it_is_right() {
+async fn a_refused_one_of_several_is_named_and_does_not_pause_the_others() {
     let (_server, at) = server().await;
-    let both = channel(&format!("ops={at}key-ops,ci={at}FAKE-wrong-key-0123456789")).unwrap();
-    assert_eq!(both.probe().await.name(), "delivered");
-    for verdict in [sent(&*both, "ci").await, both.probe().await] {
-        assert_eq!(verdict.name(), "credential");
-        assert!(!format!("{verdict:?}").contains("FAKE"), "{verdict:?}");
-    }
-    assert!(sent(&*both, "ci").await.detail().contains("the webhook ci"));
+    let wrong = format!("{at}FAKE-wrong-key-0123456789");
+    let both = channel(&format!("ops={at}key-ops,ci={wrong}")).unwrap();
+    // A refused credential would pause the whole channel.
+    let refused = sent(&*both, "ci").await;
+    assert_eq!(refused.name(), "target");
+    assert!(refused.detail().contains("the webhook ci"), "{refused:?}");
+    assert!(!format!("{refused:?}").contains("FAKE"), "{refused:?}");
     assert_eq!(sent(&*both, "ops").await.name(), "delivered", "the others go on");
+    let one = channel(&format!("ci={wrong}")).unwrap();
+    for verdict in [sent(&*one, "ci").await, one.probe().await] {
+        assert_eq!(verdict.name(), "credential", "there is nobody else to be paused");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_there_is_the_matter_of_its_webhook_where_others_have_another() {
+    let (_server, at) = server().await;
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = format!("http://{}/send?key=", port.local_addr().unwrap());
+    drop(port);
+    // A channel that cannot be reached rests.
+    let both = channel(&format!("ops={at}key-ops,ci={gone}key-ci")).unwrap();
+    assert_eq!(sent(&*both, "ci").await.name(), "retryable");
+    assert_eq!(sent(&*both, "ops").await.name(), "delivered");
+    let same = channel(&format!("ops={gone}key-ops,ci={gone}key-ci")).unwrap();
+    assert_eq!(sent(&*same, "ci").await.name(), "unreachable");
+}
+
+#[tokio::test]
+async fn report_108_a_key_that_is_repeated_without_its_escapes_is_masked() {
+    let (server, at) = server().await;
+    let one = channel(&format!("{at}ab%2BFAKE-key-0123456789")).unwrap();
+    let body = r#"{"errcode":93000,"errmsg":"no ab+FAKE-key-0123456789 here"}"#;
+    server.play([PushAct::Answer(PushAnswer::new(200, body))]);
+    let verdict = sent(&*one, "a").await;
+    assert_eq!(verdict.name(), "credential");
+    assert!(!format!("{verdict:?}").contains("FAKE"), "{verdict:?}");
 }
 
 #[test]

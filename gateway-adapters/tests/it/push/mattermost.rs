@@ -26,7 +26,7 @@ const SUBJECT: Subject = Subject {
     chat: "jhfo4nugmtfbudihd6wx1nfpoe",
     thread: "m6mcfxpgttgfumbn4abkmmz4sr",
     unit: Unit::Chars,
-    limit: 16_380,
+    limit: 16_382,
     markup: true,
     mentions: true,
     answers,
@@ -135,7 +135,7 @@ fn hook_answers() -> Answers {
 #[tokio::test]
 async fn report_143_long_texts_go_in_parts_also_where_less_is_allowed() {
     for (settings, most, parts) in [
-        (&[("token", TOKEN)][..], 16_380, 2),
+        (&[("token", TOKEN)][..], 16_383, 2),
         (&[("token", TOKEN), ("max_length", "4000")][..], 4_000, 5),
     ] {
         let subject = Subject { settings, ..SUBJECT };
@@ -148,6 +148,12 @@ async fn report_143_long_texts_go_in_parts_also_where_less_is_allowed() {
         let seen = bench.server.seen();
         assert_eq!(seen.len(), parts);
         assert!(seen.iter().all(|message| message.text.chars().count() <= most));
+        let whole = parcel(&subject, &*bench.channel, vec![Span::quoted("x".repeat(most))]);
+        bench.channel.send(&whole).await;
+        for request in bench.server.requests() {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            assert!(body["message"].as_str().unwrap().chars().count() <= most);
+        }
         let told: Vec<&str> = seen.iter().flat_map(|one| one.text.split_whitespace()).collect();
         assert_eq!(told.len(), 3_400);
     }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use gateway_adapters::{
     push::split::Unit,
-    receiver::push::{PushAct, PushAnswer, teams},
+    receiver::{
+        RawAct, RawServer,
+        push::{PushAct, PushAnswer, teams},
+    },
 };
 use kanban_notify::message::{Parcel, Span};
 use serde_json::{Value, json};
 
-use super::contract::{Answers, Subject, bench, contract, parcel, to};
+use super::contract::{Answers, Subject, bench, channel, contract, parcel, to};
 
 const SIGNATURE: &str = "FAKE-signature_FAKE-signature_FAKE";
 const ADDRESS: &str = "{url}/workflows/0a1b2c/triggers/manual/paths/invoke?api-version=2016-06-01\
@@ -48,7 +51,14 @@ fn answers() -> Answers {
         (PushAnswer::new(200, "1"), "delivered", None),
         (inner(429), "busy", None),
         (PushAnswer { status: 202, ..inner(429) }, "busy", None),
-        (inner(400), "retryable", None),
+        (inner(400), "payload", None),
+        (inner(413), "payload", None),
+        (inner(404), "credential", None),
+        (inner(500), "retryable", None),
+        // As everywhere, these may have taken effect.
+        (inner(502), "unknown", None),
+        (PushAnswer { status: 202, ..inner(504) }, "unknown", None),
+        (PushAnswer::new(200, "HTTP error 200"), "unknown", None),
         (PushAnswer::new(429, "").with("retry-after", "7"), "busy", seconds(7)),
         (error(429, "TooManyRequests", "Rate limit is exceeded."), "busy", None),
         (error(401, "DirectApiAuthorizationRequired", "No scheme."), "credential", None),
@@ -114,6 +124,17 @@ async fn a_probe_runs_no_workflow_and_sees_that_one_is_switched_off() {
     let off = error(400, "WorkflowTriggerIsNotEnabled", "state 'Suspended'");
     bench.server.play([PushAct::Answer(off)]);
     assert_eq!(bench.channel.probe().await.name(), "credential");
+}
+
+/// What it would have said may be an error of Teams itself.
+#[tokio::test]
+async fn d7_an_answer_that_is_cut_off_is_in_doubt() {
+    let cut = b"HTTP/1.1 202 Accepted\r\ncontent-length: 90\r\n\r\nWebhook message".to_vec();
+    let acts = vec![RawAct::ReadRequest, RawAct::Write(cut), RawAct::Reset];
+    let server = RawServer::start(vec![acts]).await.unwrap();
+    let channel = channel(&SUBJECT, &server.url());
+    let parcel = parcel(&SUBJECT, &*channel, vec![Span::quoted("x")]);
+    assert_eq!(channel.send(&parcel).await.name(), "unknown");
 }
 
 #[tokio::test]

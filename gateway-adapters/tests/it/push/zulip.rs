@@ -83,6 +83,8 @@ async fn a_task_has_its_topic_unless_one_is_set() {
     for (title, topic) in [
         ("Build *it*", "Build *it* (t_0a1b2c3d)"),
         ("a\tb\nc", "a b c (t_0a1b2c3d)"),
+        // Signs that Unicode keeps free, and Zulip refuses.
+        ("a\u{ffff}b\u{fdd0}c\u{1fffe}", "a b c (t_0a1b2c3d)"),
         ("", "(t_0a1b2c3d)"),
         (&long, "very long title very long title very long title (t_0a1b2c3d)"),
     ] {
@@ -94,6 +96,16 @@ async fn a_task_has_its_topic_unless_one_is_set() {
     let bench = bench(&Subject { settings, ..SUBJECT }).await;
     bench.channel.send(&about(&bench, "x")).await;
     assert_eq!(bench.server.seen()[0].thread, "all of it");
+}
+
+/// As `test-send` sends one: it is about no task.
+#[tokio::test]
+async fn a_message_about_nothing_has_a_topic_too() {
+    let bench = bench(&SUBJECT).await;
+    let subject = Subject { thread: "", ..SUBJECT };
+    let sent = parcel(&subject, &*bench.channel, vec![Span::ours("test message")]);
+    assert_eq!(bench.channel.send(&sent).await.name(), "delivered");
+    assert_eq!(bench.server.seen()[0].thread, "kanban");
 }
 
 #[tokio::test]

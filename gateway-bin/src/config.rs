@@ -10,6 +10,7 @@ mod names;
 mod problem;
 mod push;
 mod read;
+mod secret;
 mod server;
 mod show;
 mod source;
@@ -36,11 +37,12 @@ pub use artifacts::FileSettings;
 pub use env::Env;
 pub use problem::{ConfigError, Problem};
 pub use push::PushSettings;
+pub(crate) use secret::read_secret;
 pub use server::ApiServerConfig;
 pub use show::{Shown, default_text, found_servers, mask_url};
 pub use source::Origin;
 
-use crate::platforms::TemplateSources;
+use crate::{files::read_whole_text, platforms::TemplateSources};
 use problem::Problems;
 pub(crate) use problem::nearest;
 use read::Reader;
@@ -197,7 +199,7 @@ fn read_file(
     let Some(path) = named.or_else(|| default_path(env)) else {
         return Ok(None);
     };
-    match fs::read_to_string(&path) {
+    match read_whole_text(&path) {
         Ok(text) => Ok(Some((path, text))),
         Err(error) if optional && error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err((path, error)),

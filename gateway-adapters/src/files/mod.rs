@@ -8,6 +8,7 @@ mod filter;
 mod open;
 mod places;
 pub mod stream;
+mod whole;
 
 use std::{path::PathBuf, sync::Arc, thread};
 
@@ -24,6 +25,7 @@ use tokio::sync::Semaphore;
 
 pub use open::{OpenFile, open};
 pub use places::Places;
+pub use whole::{read_whole, read_whole_text};
 
 /// So many messages at once have their files looked at; those of a file system that hangs are among them.
 const AT_ONCE: usize = 16;

@@ -1,10 +1,11 @@
 //! Push platforms as the operator sets them: one table for each, from the list of the adapters.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, sync::LazyLock};
+use std::{collections::BTreeMap, path::PathBuf, sync::LazyLock};
 
 use super::{
     keys::{Key, Shape},
     read::Reader,
+    secret::{ONE_WORD, read_secret},
     server::base_url,
     source::Origin,
 };
@@ -67,7 +68,9 @@ pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
         for field in platform.fields {
             let name = format!("{}.{}", platform.name, field.name);
             let value = match field.kind {
-                FieldKind::Secret | FieldKind::Secrets => secret(reader, &name, &mut settings),
+                FieldKind::Secret | FieldKind::Secrets => {
+                    secret(reader, field, &name, &mut settings)
+                }
                 _ if !is_set(reader, &name) => None,
                 FieldKind::Text => Some(text(reader, field, &name)),
                 FieldKind::Switch => Some(reader.switch(&name).to_string()),
@@ -78,8 +81,10 @@ pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
                 settings.stands_at(field, place(reader, &name));
                 let value = settings.text(field.name).unwrap_or_default();
                 let is_word = value.bytes().all(|byte| byte.is_ascii_graphic());
-                if field.kind.is_secret() && !is_word {
-                    reader.wrong(&name, "must be one word of visible ASCII characters");
+                if field.kind.is_secret() && value.is_empty() {
+                    reader.wrong(&name, "is empty; set it or take it out");
+                } else if field.kind.is_secret() && !is_word {
+                    reader.wrong(&name, ONE_WORD);
                 }
             }
         }
@@ -138,7 +143,12 @@ fn is_set(reader: &Reader<'_>, name: &str) -> bool {
     reader.settings.get(name).is_some_and(|setting| setting.origin != Origin::Default)
 }
 
-fn secret(reader: &mut Reader<'_>, name: &str, settings: &mut Settings) -> Option<String> {
+fn secret(
+    reader: &mut Reader<'_>,
+    field: &Field,
+    name: &str,
+    settings: &mut Settings,
+) -> Option<String> {
     let file = file_of(name);
     let (here, there) = (is_set(reader, name), is_set(reader, &file));
     if here && there {
@@ -152,13 +162,13 @@ fn secret(reader: &mut Reader<'_>, name: &str, settings: &mut Settings) -> Optio
         return Some(reader.text(name));
     }
     let path = there.then(|| reader.path(&file)).flatten()?;
-    match fs::read_to_string(&path) {
-        Ok(text) => {
+    match read_secret(&path, field.kind) {
+        Ok(secret) => {
             settings.secret_from(&format!("`{file}` {}; {RESTART}", path.display()));
-            Some(text.trim().to_owned())
+            Some(secret)
         }
-        Err(error) => {
-            reader.wrong(&file, format!("{}: {error}", path.display()));
+        Err(fault) => {
+            reader.wrong(&file, fault);
             None
         }
     }
@@ -198,9 +208,31 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_holds_no_secret_is_named_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        let token = |path: &str| of(&[("KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE", path)]).unwrap_err();
+        for (text, told) in [("", " is empty"), ("FAKE\nb\n", " line 1: the secret goes on")] {
+            std::fs::write(&path, text).unwrap();
+            let problems = token(path.to_str().unwrap());
+            let told = format!(
+                "KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE: `telegram.token_file` {}{told}",
+                path.display()
+            );
+            assert!(problems.contains(&told) && !problems.contains("FAKE"), "{problems}");
+        }
+        assert!(token("/dev/zero").contains("/dev/zero: it is no regular file"));
+    }
+
+    #[test]
     fn what_cannot_be_used_is_told_without_being_repeated() {
         for (vars, told) in [
             (&[("KANBAN_GATEWAY_TELEGRAM__TOKEN", "FAKE b")][..], "one word of visible"),
+            (
+                &[("KANBAN_GATEWAY_TELEGRAM__TOKEN", "\"\"")],
+                "KANBAN_GATEWAY_TELEGRAM__TOKEN: `telegram.token` is empty",
+            ),
+            (&[("KANBAN_GATEWAY_SLACK__TOKEN", " , ")], "`slack.token` is empty"),
             (&[("KANBAN_GATEWAY_TELEGRAM__TOKN", "FAKE")], "did you mean `telegram.token`?"),
             (&[("KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE", "/nowhere/token")], "/nowhere/token"),
             (&[("KANBAN_GATEWAY_NTFY__URL", "http://u:FAKE@h")], "must not hold credentials"),

@@ -1,12 +1,17 @@
 //! API servers that the operator names: where they listen and the key that opens them.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use secrecy::SecretString;
 use toml::{Table, Value};
 
-use super::{keys::SERVER_KEYS, read::Reader, source::Setting};
-use crate::hermes::is_profile_name;
+use super::{
+    keys::SERVER_KEYS,
+    read::Reader,
+    secret::{ONE_WORD, read_secret},
+    source::Setting,
+};
+use crate::{hermes::is_profile_name, platforms::FieldKind};
 
 /// One `[[api_server]]` of the configuration.
 #[derive(Clone, Debug)]
@@ -121,10 +126,10 @@ impl One<'_, '_> {
             (Some(key), None, None) => (key, format!("`key` in {}", self.setting.place)),
             (None, Some(file), None) => {
                 let path = self.reader.locate(&file, &self.setting.origin);
-                match fs::read_to_string(&path) {
-                    Ok(text) => (text.trim().to_owned(), format!("`key_file` {}", path.display())),
-                    Err(error) => {
-                        self.wrong(&format!("`key_file` {}: {error}", path.display()));
+                match read_secret(&path, FieldKind::Secret) {
+                    Ok(key) => (key, format!("`key_file` {}", path.display())),
+                    Err(fault) => {
+                        self.wrong(&format!("`key_file` {fault}"));
                         return None;
                     }
                 }
@@ -144,7 +149,7 @@ impl One<'_, '_> {
             }
         };
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.wrong("the key must be one word of visible ASCII characters");
+            self.wrong(&format!("the key {ONE_WORD}"));
             return None;
         }
         Some((SecretString::from(key), from))

@@ -3,58 +3,94 @@
 //! Hermes uses python-dotenv: an unquoted value may hold spaces, `$` and `#`, and only `${NAME}` is
 //! replaced. A reader with other rules would hand out a wrong API key.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 
-/// The assignments of a file, the last one of each name. A line that is none is skipped, as in Hermes.
+use crate::files::read_whole;
+
+/// What a file assigns.
+#[derive(Debug, Default)]
+pub(super) struct Dotenv {
+    /// The assignments, the last one of each name.
+    pub values: BTreeMap<String, String>,
+    /// The lines, counted from 1, that are neither assignment nor comment: skipped, as in Hermes.
+    pub broken: Vec<usize>,
+}
+
+/// What a file assigns.
 ///
 /// # Errors
 ///
 /// When the file cannot be read.
-pub(super) fn read(path: &Path) -> io::Result<BTreeMap<String, String>> {
-    let bytes = fs::read(path)?;
+pub(super) fn read(path: &Path) -> io::Result<Dotenv> {
+    let bytes = read_whole(path)?;
     Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 
-/// The assignments of a text.
-pub(super) fn parse(text: &str) -> BTreeMap<String, String> {
-    let mut values = BTreeMap::new();
-    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+/// What a text assigns.
+fn parse(text: &str) -> Dotenv {
+    let Dotenv { mut values, mut broken } = Dotenv::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rest = text;
     while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
         rest = rest.get(start..).unwrap_or_default();
         match assignment(rest) {
-            Some((name, value, after)) => {
+            Ok((name, value, after)) => {
                 let value = expand(&value, &values);
                 values.insert(name, value);
                 rest = after;
             }
-            None => rest = after_line(rest),
+            Err(stopped) => {
+                if !is_passed_over(rest) {
+                    let before = text.len().saturating_sub(rest.len());
+                    let ends = text.bytes().take(before).filter(|byte| *byte == b'\n').count();
+                    broken.push(ends + 1);
+                }
+                rest = after_line(stopped);
+            }
         }
     }
-    values
+    Dotenv { values, broken }
 }
 
-/// One assignment at the start of `text`, and what follows it; `None` if there is none.
-fn assignment(text: &str) -> Option<(String, String, &str)> {
+/// Whether a line that assigns nothing is meant so: a comment, or a name alone.
+fn is_passed_over(text: &str) -> bool {
+    let line = text.lines().next().unwrap_or_default().trim();
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let (name, rest) =
+        line.split_at(line.find(|c: char| c == '#' || c.is_whitespace()).unwrap_or(line.len()));
+    let rest = rest.trim_start();
+    !name.contains('=') && (rest.is_empty() || rest.starts_with('#'))
+}
+
+/// One assignment at the start of `text`, and what follows it; else where reading stopped.
+fn assignment(text: &str) -> Result<(String, String, &str), &str> {
     let line = text.strip_prefix("export").filter(|rest| rest.starts_with(is_blank));
     let line = line.unwrap_or(text).trim_start_matches(is_blank);
     let (name, rest) = match line.strip_prefix('\'') {
-        Some(quoted) => quoted.split_once('\'')?,
-        None => line.split_at(line.find(|c: char| c == '=' || c == '#' || c.is_whitespace())?),
-    };
-    let rest = rest.trim_start_matches(is_blank).strip_prefix('=')?;
+        Some(quoted) => quoted.split_once('\''),
+        None => {
+            let end = line.find(|c: char| c == '=' || c == '#' || c.is_whitespace());
+            end.map(|end| line.split_at(end))
+        }
+    }
+    .ok_or(text)?;
+    let rest = rest.trim_start_matches(is_blank).strip_prefix('=').ok_or(text)?;
     let rest = rest.trim_start_matches(is_blank);
     let (value, rest) = match rest.chars().next() {
-        Some(quote @ ('\'' | '"')) => quoted(rest.get(1..)?, quote)?,
+        Some(quote @ ('\'' | '"')) => {
+            rest.get(1..).and_then(|inside| quoted(inside, quote)).ok_or(text)?
+        }
         _ => {
             let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
             let (line, after) = rest.split_at(end);
-            return named(name, before_comment(line), after);
+            return named(name, before_comment(line), after).ok_or(text);
         }
     };
     let after = rest.trim_start_matches(is_blank);
     // After a closing quote only a comment may follow.
     let clean = after.is_empty() || after.starts_with(['#', '\n', '\r']);
-    clean.then(|| named(name, value, after_line(after)))?
+    let found = clean.then(|| named(name, value, after_line(after))).flatten();
+    found.ok_or(after)
 }
 
 fn named<'t>(name: &str, value: String, after: &'t str) -> Option<(String, String, &'t str)> {
@@ -125,7 +161,7 @@ mod tests {
     use super::*;
 
     fn one(line: &str) -> Option<String> {
-        parse(line).remove("K")
+        parse(line).values.remove("K")
     }
 
     #[test]
@@ -158,9 +194,15 @@ mod tests {
 
     #[test]
     fn lines_that_assign_nothing_are_skipped() {
-        let values = parse("# K=no\nword\n=x\nK\nA='open\nB=\"x\" y\nC=1\n\nD=2");
-        let names: Vec<&str> = values.keys().map(String::as_str).collect();
-        assert_eq!(names, ["C", "D"]);
-        assert!(parse("").is_empty() && parse("\n\n").is_empty());
+        let read = parse("# K=no\nword\n=x\nK # why\nA='open\nB=\"x\" y\nC=1\n\nD=2\ntwo words");
+        let names: Vec<&str> = read.values.keys().map(String::as_str).collect();
+        assert_eq!((names, read.broken), (vec!["C", "D"], vec![3, 5, 6, 10]));
+        // An open quote ends at the next one, wherever that is.
+        let read = parse("A=\"open\nB=\"x\"\nC=1");
+        assert_eq!(
+            (read.values.into_keys().collect(), read.broken),
+            (vec!["C".to_owned()], vec![1])
+        );
+        assert!(parse("").values.is_empty() && parse("\n\n").broken.is_empty());
     }
 }

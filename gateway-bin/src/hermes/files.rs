@@ -1,12 +1,12 @@
 //! A profile's `config.yaml` and `.env`, read leniently: what cannot be read is reported, never fatal.
 
-use std::{collections::BTreeMap, fmt, fs, io, path::Path};
+use std::{collections::BTreeMap, fmt, io, path::Path};
 
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::dotenv;
-use crate::config::Env;
+use crate::{config::Env, files::read_whole};
 
 /// What a profile's files say.
 #[derive(Clone, Default)]
@@ -15,6 +15,8 @@ pub(super) struct Files {
     dotenv: BTreeMap<String, String>,
     /// What could not be read, for people.
     pub problems: Vec<String>,
+    /// Lines that Hermes passes over, and so we do.
+    pub skipped: Vec<String>,
 }
 
 impl fmt::Debug for Files {
@@ -29,7 +31,7 @@ impl Files {
     pub(super) fn read(home: &Path) -> Self {
         let mut files = Self::default();
         let path = home.join("config.yaml");
-        match found(fs::read(&path)) {
+        match found(read_whole(&path)) {
             Ok(bytes) => match yaml(&String::from_utf8_lossy(&bytes.unwrap_or_default())) {
                 Ok(config) => files.config = config,
                 Err(line) => {
@@ -43,7 +45,14 @@ impl Files {
         }
         let path = home.join(".env");
         match found(dotenv::read(&path)) {
-            Ok(values) => files.dotenv = values.unwrap_or_default(),
+            Ok(read) => {
+                let read = read.unwrap_or_default();
+                files.dotenv = read.values;
+                files.skipped.extend(read.broken.iter().map(|line| {
+                    let path = path.display();
+                    format!("{path} line {line} is no assignment; Hermes skips it, and so do we")
+                }));
+            }
             Err(error) => files.problems.push(format!("{}: {error}", path.display())),
         }
         files
@@ -140,6 +149,8 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn home(config: &str, env: &str) -> (tempfile::TempDir, Files) {
@@ -186,6 +197,15 @@ mod tests {
         fs::remove_file(dir.path().join(".env")).unwrap();
         fs::create_dir(dir.path().join(".env")).unwrap();
         assert_eq!(Files::read(dir.path()).problems.len(), 2);
+    }
+
+    #[test]
+    fn a_line_that_hermes_skips_is_told_and_never_quoted() {
+        let (_dir, files) = home("", "A=1\n\nDISCORD_BOT_TOKEN=\"s3cret\nB=2\n");
+        assert!(files.problems.is_empty(), "{files:?}");
+        assert!(files.skipped[0].contains(".env line 3 is no assignment"), "{:?}", files.skipped);
+        assert!(files.skipped.len() == 1 && !files.skipped[0].contains("s3cret"));
+        assert_eq!(files.variables(&Env::default()).get("B"), Some("2"));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
     time::UNIX_EPOCH,
 };
@@ -15,6 +14,7 @@ use super::{
     profile::{Gates, Profile},
     server::API_SERVER,
 };
+use crate::files::read_whole;
 
 /// Which Hermes works on the boards, as far as their columns tell.
 ///
@@ -119,7 +119,7 @@ pub(super) struct Record {
 impl Record {
     /// Reads the file of a profile's home; `None` if there is none or it is broken.
     pub(super) fn read(home: &Path) -> Option<Self> {
-        let bytes = fs::read(home.join("gateway_state.json")).ok()?;
+        let bytes = read_whole(&home.join("gateway_state.json")).ok()?;
         let value: Value = serde_json::from_slice(&bytes).ok()?;
         let fields = value.as_object()?;
         let platforms = fields.get("platforms").and_then(Value::as_object);

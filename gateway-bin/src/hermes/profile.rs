@@ -43,7 +43,7 @@ pub struct Profile {
     pub stamps: Option<String>,
     /// What it has for push platforms, by platform.
     pub push: BTreeMap<&'static str, Settings>,
-    /// What could not be read.
+    /// What could not be read, or is skipped.
     pub problems: Vec<String>,
 }
 
@@ -56,7 +56,12 @@ impl Profile {
             configured.unwrap_or(true) && !variables.is_off(variable)
         };
         let (push, unread) = push(home, variables);
-        let problems = files.problems.iter().cloned().chain(unread).collect();
+        let problems = [&files.problems, &files.skipped]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .chain(unread)
+            .collect();
         Self {
             push,
             name: home.name.clone(),

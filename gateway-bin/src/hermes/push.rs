@@ -1,9 +1,12 @@
 //! Credentials of push platforms in a profile's `.env`, under Hermes' own names.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, path::Path};
 
 use super::{files::Variables, home::ProfileHome};
-use crate::platforms::{PLATFORMS, Settings};
+use crate::{
+    config::read_secret,
+    platforms::{PLATFORMS, Settings},
+};
 
 /// The settings of the platforms that a profile has credentials for, and what could not be read.
 pub(super) fn push(
@@ -21,8 +24,8 @@ pub(super) fn push(
             if field.kind.is_secret() {
                 if let Some(path) = variables.get(&file).filter(|_| found.is_none()) {
                     from = &file;
-                    found = fs::read_to_string(path)
-                        .inspect_err(|error| problems.push(format!("{file} {path}: {error}")))
+                    found = read_secret(Path::new(path), field.kind)
+                        .inspect_err(|fault| problems.push(format!("{file}: {fault}")))
                         .ok();
                 }
                 // What is behind a name in `.env` may change without it.
@@ -77,5 +80,11 @@ mod tests {
         assert!(found.push["telegram"].origin().ends_with("; restart `run` after changing it"));
         let found = profile("default", "", "TELEGRAM_BOT_TOKEN_FILE=/nowhere/x\n", &[]);
         assert!(found.push.is_empty() && found.problems[0].contains("/nowhere/x"));
+        std::fs::write(&path, "2:FAKE\nmore\n").unwrap();
+        let found = profile("default", "", &dotenv, &[]);
+        let told = format!("TELEGRAM_BOT_TOKEN_FILE: {} line 1: ", path.display());
+        assert!(found.push.is_empty() && found.problems[0].starts_with(&told), "{found:?}");
+        let found = profile("default", "", "TELEGRAM_BOT_TOKEN_FILE=/dev/zero\n", &[]);
+        assert!(found.problems[0].contains("/dev/zero: it is no regular file"), "{found:?}");
     }
 }

@@ -13,7 +13,7 @@ pub fn board_variables<'a>(
     home: &'a Path,
     env: &'a Env,
 ) -> impl Fn(&str) -> Option<String> + use<'a> {
-    let file = dotenv::read(&home.join(".env")).unwrap_or_default();
+    let file = dotenv::read(&home.join(".env")).unwrap_or_default().values;
     move |name| match (name, file.get(name)) {
         ("HERMES_HOME", _) => Some(home.to_string_lossy().into_owned()),
         (_, Some(value)) => Some(value.clone()),

@@ -115,7 +115,7 @@ fn unwanted(platform: &'static Platform, settings: &Settings) -> Unusable {
         platform.name,
         keys.join(" or ")
     );
-    let place = settings.place("").unwrap_or_default().to_owned();
+    let place = settings.place("").unwrap_or(platform.name).to_owned();
     Unusable { platform: platform.name, problem: Problem { place, message }, is_wanted: false }
 }
 

@@ -1,6 +1,6 @@
 //! One session with the server, step by step, so that it is known how far each letter came.
 
-use std::{fmt::Display, fs, future::Future, ops::RangeInclusive, time::Duration};
+use std::{fmt::Display, future::Future, ops::RangeInclusive, path::Path, time::Duration};
 
 use kanban_notify::{
     ids::ChannelName,
@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     AdapterError,
     error::NOT_SET,
+    files::read_whole,
     http::{Redactor, client::has_native_roots},
     push::Settings,
 };
@@ -281,7 +282,7 @@ fn tls(host: &str, file: Option<&str>) -> Result<TlsParameters, Broken> {
     };
     let mut tls = TlsParameters::builder(host.to_owned()).certificate_store(store);
     if let Some(file) = file {
-        tls = tls.add_root_certificate(Certificate::from_pem(&fs::read(file)?)?);
+        tls = tls.add_root_certificate(Certificate::from_pem(&read_whole(Path::new(file))?)?);
     }
     Ok(tls.build_rustls()?)
 }

@@ -39,7 +39,7 @@ pub use problem::{ConfigError, Problem};
 pub use push::PushSettings;
 pub(crate) use secret::read_secret;
 pub use server::ApiServerConfig;
-pub use show::{Shown, default_text, found_servers, mask_url};
+pub use show::{Shown, default_text, mask_url, with_found};
 pub use source::Origin;
 
 use crate::{files::read_whole_text, platforms::TemplateSources};

@@ -43,6 +43,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("19500"),
     ],
     wanted_by: &["url"],
+    needs_all: false,
     // It is sent a key, but for how long it is remembered is not told.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,

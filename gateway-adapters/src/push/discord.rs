@@ -48,6 +48,7 @@ pub const PLATFORM: Platform = Platform {
         max_length(DEFAULT_LENGTH),
     ],
     wanted_by: &["token"],
+    needs_all: false,
     // It forgets what it was sent within minutes.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,

@@ -84,6 +84,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("40000"),
     ],
     wanted_by: &["host"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat,

@@ -43,6 +43,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("19500"),
     ],
     wanted_by: &["url"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat,

@@ -35,6 +35,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("4000"),
     ],
     wanted_by: &["url"],
+    needs_all: false,
     deduplicates: true,
     guarantee: "exactly once, as Google keeps a message's key with the message",
     check_chat,

@@ -47,6 +47,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("16384"),
     ],
     wanted_by: &["token"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat: any_chat,

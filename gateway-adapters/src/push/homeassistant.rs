@@ -32,6 +32,7 @@ pub const PLATFORM: Platform = Platform {
     name: "homeassistant",
     fields: &[TOKEN, ADDRESS, max_length("16384")],
     wanted_by: &["token"],
+    needs_all: false,
     // It forgets a notification at its restart, and no longer shows it then.
     deduplicates: true,
     guarantee: "exactly once: a repeat replaces the notification (one that was dismissed meanwhile shows again)",
@@ -44,6 +45,7 @@ pub const NOTIFY: Platform = Platform {
     name: "homeassistant_notify",
     fields: &[TOKEN, ADDRESS, max_length("2048")],
     wanted_by: &["token"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat: |_, chat| service(chat).map(drop),

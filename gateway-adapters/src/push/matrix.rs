@@ -73,6 +73,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("30000"),
     ],
     wanted_by: &["token", "password"],
+    needs_all: false,
     // For a day (Synapse), also when the server was killed or we logged in again.
     deduplicates: true,
     guarantee: "exactly once, as long as the server remembers a message's key (Synapse: a day)",

@@ -52,6 +52,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("16383"),
     ],
     wanted_by: &["token", "webhook"],
+    needs_all: false,
     // For half a minute, and not across a restart.
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,

@@ -68,6 +68,8 @@ pub struct Platform {
     pub fields: &'static [Field],
     /// It is wanted when one of these fields is set.
     pub wanted_by: &'static [&'static str],
+    /// Whether it usually needs all of these fields, and not just one.
+    pub needs_all: bool,
     /// Whether its receiver drops a second message with the same key (law D7).
     pub deduplicates: bool,
     /// What is promised of a message there, for docs/PLATFORMS.md.
@@ -121,6 +123,13 @@ impl Platform {
     /// Whether these settings ask for it.
     pub fn is_wanted(&self, settings: &Settings) -> bool {
         self.wanted_by.iter().any(|field| settings.text(field).is_some())
+    }
+
+    /// The keys that ask for it, in words.
+    pub fn wanted_keys(&self) -> String {
+        let keys: Vec<String> =
+            self.wanted_by.iter().map(|key| format!("`{}.{key}`", self.name)).collect();
+        keys.join(if self.needs_all { " and " } else { " or " })
     }
 
     /// Whether the receivers of these settings drop a second message with the same key (law D7).

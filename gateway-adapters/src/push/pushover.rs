@@ -48,6 +48,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("1024"),
     ],
     wanted_by: &["token"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat,

@@ -26,7 +26,6 @@ use super::{
     escape, max_length,
     pace::{Cap, Pace},
     pin::{Next, next, unfit},
-    secret,
     sign::since_epoch,
     split::{Format, Unit},
 };
@@ -39,15 +38,13 @@ use crate::{
 pub const PLATFORM: Platform = Platform {
     name: "signed_webhook",
     fields: &[
-        secret(
+        secrets(
             "targets",
-            "",
             "Where messages go, by the name that is a subscription's chat: name=URL between commas.\n\
                     What stands behind a # of a URL is the secret of that target alone.",
         ),
-        secret(
+        secrets(
             "secret",
-            "",
             "What requests are signed with: whsec_ and base64, or text of 24 characters and more.\n\
                     While it is changed: the new one, a comma, the old one.",
         ),
@@ -75,11 +72,17 @@ pub const PLATFORM: Platform = Platform {
         max_length("16384"),
     ],
     wanted_by: &["targets", "secret"],
+    needs_all: true,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat,
     make,
 };
+
+/// A field for several secrets with commas between them, and blanks where they help to read.
+const fn secrets(name: &'static str, about: &'static str) -> Field {
+    Field { name, kind: FieldKind::Secrets, variable: "", default: "", about }
+}
 
 /// In bytes of JSON: with what is around it, a body stays below the 20 kB that receivers are to take.
 const LIMIT: usize = 16_384;

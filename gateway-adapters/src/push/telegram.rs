@@ -50,6 +50,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("4096"),
     ],
     wanted_by: &["token"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat,

@@ -33,6 +33,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("2048"),
     ],
     wanted_by: &["url"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat,

@@ -59,6 +59,7 @@ pub const PLATFORM: Platform = Platform {
         max_length("10000"),
     ],
     wanted_by: &["api_key"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat: any_chat,

@@ -10,7 +10,7 @@ use kanban_notify::{
     text::{clean::one_line, fields::fields},
     time::Timestamp,
 };
-use minijinja::Error;
+use minijinja::{Error, ErrorKind};
 
 use super::{MAX_SOURCE, Place, environment, render};
 use crate::AdapterError;
@@ -72,7 +72,13 @@ pub fn check(place: &Place, source: &str) -> Result<(), AdapterError> {
 pub(super) fn refused(place: &Place, error: &Error) -> AdapterError {
     let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
     let detail = error.detail().map(|detail| format!(": {}", one_line(detail, DETAIL)));
-    let detail = detail.unwrap_or_default();
+    let detail = match (error.kind(), detail) {
+        (ErrorKind::UndefinedError, None) => {
+            ": variables are plain text, so nothing stands behind a `.` of theirs, nor past their end"
+                .to_owned()
+        }
+        (_, detail) => detail.unwrap_or_default(),
+    };
     AdapterError::Template {
         place: place.to_string(),
         reason: format!("{line}{}{detail}", error.kind()),
@@ -165,7 +171,8 @@ mod tests {
             ("{{ title }}\n{% if %}", "line 2: syntax error"),
             ("{{ title", "line 1: syntax error"),
             ("a\n{{ title | shout }}", "line 2: unknown filter"),
-            ("{{ title.text }}", "line 1: undefined value"),
+            ("{{ title.text }}", "line 1: undefined value: variables are plain text"),
+            ("{{ title.foo.bar }}", "line 1: undefined value: variables are plain text"),
             ("{{ title[2000] }}", "line 1: undefined value"),
             ("a\u{1b}[31m", "line 1: a character of control"),
             ("a\n\rBcc: b", "line 2: a character of control"),

@@ -127,13 +127,9 @@ fn run(cli: Cli, env: Env) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Config { command: ConfigCommand::Show { json } } => {
-            let Loaded { config, mut shown, .. } = config::load(cli.config.as_deref(), &env)?;
-            let found = config::found_servers(&config, &crate::wiring::hermes_now(&config, &env));
-            if !found.is_empty() {
-                // An empty list of configured ones says less than the servers that are there.
-                shown.retain(|setting| setting.key != "api_server");
-            }
-            shown.extend(found);
+            let Loaded { config, shown, .. } = config::load(cli.config.as_deref(), &env)?;
+            let hermes = crate::wiring::hermes_now(&config, &env);
+            let shown = config::with_found(shown, &config, &hermes);
             output::config(&shown, json.json)
         }
         Command::Demo => runtime()?.block_on(async {

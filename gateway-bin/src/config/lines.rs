@@ -6,13 +6,20 @@ use toml::de::DeTable;
 
 use super::keys::{find, is_level};
 
-/// The line of each key of a valid file, by dotted name.
+/// The line of each key of a valid file, by dotted name; those of a list of tables as `list[0].key`.
 pub(super) fn lines(text: &str) -> BTreeMap<String, usize> {
     fn walk(text: &str, level: &str, table: &DeTable<'_>, lines: &mut BTreeMap<String, usize>) {
         for (key, value) in table {
             let name = below(level, key.get_ref());
             if let Some(inner) = value.get_ref().as_table() {
                 walk(text, &name, inner, lines);
+            }
+            for (index, item) in value.get_ref().as_array().into_iter().flatten().enumerate() {
+                if let Some(inner) = item.get_ref().as_table() {
+                    let name = format!("{name}[{index}]");
+                    walk(text, &name, inner, lines);
+                    lines.insert(name, line_of(text, item.span().start));
+                }
             }
             lines.insert(name, line_of(text, key.span().start));
         }

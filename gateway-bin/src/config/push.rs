@@ -72,7 +72,7 @@ pub(super) fn push(reader: &mut Reader<'_>) -> PushSettings {
                     secret(reader, field, &name, &mut settings)
                 }
                 _ if !is_set(reader, &name) => None,
-                FieldKind::Text => Some(text(reader, field, &name)),
+                FieldKind::Text => Some(text(reader, platform, field, &name)),
                 FieldKind::Switch => Some(reader.switch(&name).to_string()),
                 FieldKind::Count => Some(reader.count(&name, 1..=most(field)).to_string()),
             };
@@ -129,10 +129,17 @@ pub(super) fn holds_secret(reader: &Reader<'_>) -> bool {
     secrets.any(|key| reader.settings.get(key.name).is_some_and(|set| set.origin == Origin::File))
 }
 
-fn text(reader: &mut Reader<'_>, field: &Field, name: &str) -> String {
+fn text(reader: &mut Reader<'_>, platform: &Platform, field: &Field, name: &str) -> String {
     let text = reader.text(name);
+    let secrets = platform.fields.iter().filter(|field| field.kind.is_secret());
+    let keys: Vec<String> =
+        secrets.map(|field| format!("`{}.{}`", platform.name, field.name)).collect();
+    let instead = match keys.as_slice() {
+        [] => "this platform has none".to_owned(),
+        keys => format!("{} takes them", keys.join(" or ")),
+    };
     if field.name == "url"
-        && let Err(message) = base_url(&text)
+        && let Err(message) = base_url(&text, &instead)
     {
         reader.wrong(name, format!("cannot be used: {message}"));
     }
@@ -204,6 +211,14 @@ mod tests {
         assert!(!format!("{loaded:?}").contains("FAKE"));
         let loaded = of(&[("KANBAN_GATEWAY_SLACK__TOKEN", "1-FAKE, 2-FAKE,")]).unwrap();
         assert_eq!(loaded.config.push["slack"].text("token"), Some("1-FAKE,2-FAKE"));
+        for key in ["WECOM_WEBHOOK__URL", "SIGNED_WEBHOOK__TARGETS"] {
+            let name = format!("KANBAN_GATEWAY_{key}");
+            let loaded = of(&[(&name, "a=https://h/FAKE, b=https://h/FAKE")]).unwrap();
+            let (platform, field) = key.split_once("__").unwrap();
+            let settings = &loaded.config.push[platform.to_lowercase().as_str()];
+            let listed = settings.text(&field.to_lowercase());
+            assert_eq!(listed, Some("a=https://h/FAKE,b=https://h/FAKE"), "{key}");
+        }
         assert!(!format!("{loaded:?}").contains("FAKE"));
     }
 
@@ -235,7 +250,10 @@ mod tests {
             (&[("KANBAN_GATEWAY_SLACK__TOKEN", " , ")], "`slack.token` is empty"),
             (&[("KANBAN_GATEWAY_TELEGRAM__TOKN", "FAKE")], "did you mean `telegram.token`?"),
             (&[("KANBAN_GATEWAY_TELEGRAM__TOKEN_FILE", "/nowhere/token")], "/nowhere/token"),
-            (&[("KANBAN_GATEWAY_NTFY__URL", "http://u:FAKE@h")], "must not hold credentials"),
+            (
+                &[("KANBAN_GATEWAY_NTFY__URL", "http://u:FAKE@h")],
+                "must not hold credentials; `ntfy.token` takes them",
+            ),
             (&[("KANBAN_GATEWAY_NTFY__MARKDOWN", "perhaps")], "true or false"),
             (&[("KANBAN_GATEWAY_NTFY__MAX_LENGTH", "4097")], "`ntfy.max_length` must be 1 to 4096"),
             (&[("KANBAN_GATEWAY_EMAIL__PORT", "65536")], "`email.port` must be 1 to 65535"),

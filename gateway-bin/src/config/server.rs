@@ -44,16 +44,11 @@ pub(super) fn servers(reader: &mut Reader<'_>) -> Vec<ApiServerConfig> {
     let mut profiles = BTreeSet::new();
     let mut servers = Vec::new();
     for (index, table) in tables.into_iter().enumerate() {
-        let mut one = One {
-            place: format!("{}, api_server number {}", setting.place, index + 1),
-            table,
-            setting,
-            reader,
-        };
+        let mut one = One { index, table, setting, reader };
         if let Some(server) = one.read() {
             if !profiles.insert(server.profile.clone()) {
                 let message = format!("there is already a server for profile `{}`", server.profile);
-                one.wrong(&message);
+                one.wrong("profile", &message);
             }
             servers.push(server);
         }
@@ -81,7 +76,7 @@ pub(super) fn key_files(reader: &Reader<'_>) -> Vec<PathBuf> {
 }
 
 struct One<'r, 'a> {
-    place: String,
+    index: usize,
     table: &'r Table,
     setting: &'r Setting,
     reader: &'r mut Reader<'a>,
@@ -92,12 +87,13 @@ impl One<'_, '_> {
         for name in self.table.keys() {
             let known = || SERVER_KEYS.iter().map(|(name, _)| *name);
             if !known().any(|key| key == name) {
-                self.reader.problems.unknown(&self.place, name, known());
+                let place = self.place(name);
+                self.reader.problems.unknown(&place, name, known());
             }
         }
         let profile = self.text("profile").unwrap_or_else(|| "default".to_owned());
         if !is_profile_name(&profile) {
-            self.wrong("`profile` is no name of a Hermes profile");
+            self.wrong("profile", "`profile` is no name of a Hermes profile");
         }
         let url = self.url();
         let model = self.text("model");
@@ -108,13 +104,13 @@ impl One<'_, '_> {
 
     fn url(&mut self) -> Option<String> {
         let Some(url) = self.text("url") else {
-            self.wrong("`url` is missing");
+            self.wrong("url", "`url` is missing");
             return None;
         };
-        match base_url(&url) {
+        match base_url(&url, "its `key`, `key_file` or `key_env` is the only one") {
             Ok(url) => Some(url),
             Err(message) => {
-                self.wrong(message);
+                self.wrong("url", &message);
                 None
             }
         }
@@ -123,13 +119,13 @@ impl One<'_, '_> {
     fn key(&mut self) -> Option<(SecretString, String)> {
         let sources = (self.text("key"), self.text("key_file"), self.text("key_env"));
         let (key, from) = match sources {
-            (Some(key), None, None) => (key, format!("`key` in {}", self.setting.place)),
+            (Some(key), None, None) => (key, format!("`key` in {}", self.line("key"))),
             (None, Some(file), None) => {
                 let path = self.reader.locate(&file, &self.setting.origin);
                 match read_secret(&path, FieldKind::Secret) {
                     Ok(key) => (key, format!("`key_file` {}", path.display())),
                     Err(fault) => {
-                        self.wrong(&format!("`key_file` {fault}"));
+                        self.wrong("key_file", &format!("`key_file` {fault}"));
                         return None;
                     }
                 }
@@ -139,17 +135,19 @@ impl One<'_, '_> {
                     (value.trim().to_owned(), format!("the environment variable {name}"))
                 }
                 None => {
-                    self.wrong(&format!("`key_env`: the variable {name} is not set"));
+                    self.wrong("key_env", &format!("`key_env`: the variable {name} is not set"));
                     return None;
                 }
             },
             _ => {
-                self.wrong("give exactly one of `key`, `key_file` and `key_env`");
+                self.wrong("", "give exactly one of `key`, `key_file` and `key_env`");
                 return None;
             }
         };
+        let mut written = ["key", "key_file", "key_env"].into_iter();
+        let written = written.find(|name| self.table.contains_key(*name)).unwrap_or_default();
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.wrong(&format!("the key {ONE_WORD}"));
+            self.wrong(written, &format!("the key {ONE_WORD}"));
             return None;
         }
         Some((SecretString::from(key), from))
@@ -159,34 +157,44 @@ impl One<'_, '_> {
         let value = self.table.get(name)?;
         let text = value.as_str().map(|text| text.trim().to_owned());
         if text.is_none() {
-            self.wrong(&format!("`{name}` must be text"));
+            self.wrong(name, &format!("`{name}` must be text"));
         }
         text
     }
 
-    fn wrong(&mut self, message: &str) {
-        self.reader.problems.add(&self.place, message);
+    /// Where a key stands, or else the table.
+    fn line(&self, key: &str) -> String {
+        self.reader.settings.place_of_item("api_server", self.index, key)
+    }
+
+    fn place(&self, key: &str) -> String {
+        format!("{}, api_server number {}", self.line(key), self.index.saturating_add(1))
+    }
+
+    fn wrong(&mut self, key: &str, message: &str) {
+        let place = self.place(key);
+        self.reader.problems.add(place, message);
     }
 }
 
-/// The base of an HTTP URL, or what is wrong with it.
-pub(super) fn base_url(url: &str) -> Result<String, &'static str> {
+/// The base of an HTTP URL, or what is wrong with it; `instead` says where credentials belong.
+pub(super) fn base_url(url: &str, instead: &str) -> Result<String, String> {
     let rest = url
         .strip_prefix("http://")
         .or_else(|| url.strip_prefix("https://"))
         .ok_or("`url` must start with http:// or https://")?;
     if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("`url` must be visible ASCII characters");
+        return Err("`url` must be visible ASCII characters".to_owned());
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
-        return Err("`url` must not hold credentials; the API key is the only one");
+        return Err(format!("`url` must not hold credentials; {instead}"));
     }
     if authority.is_empty() || authority.starts_with(':') {
-        return Err("`url` names no host");
+        return Err("`url` names no host".to_owned());
     }
     if rest.contains(['?', '#']) {
-        return Err("`url` must be a base: without `?` and `#`");
+        return Err("`url` must be a base: without `?` and `#`".to_owned());
     }
     let base = url.trim_end_matches('/');
     Ok(base.strip_suffix("/v1").unwrap_or(base).to_owned())
@@ -204,7 +212,7 @@ mod tests {
             ("https://h/p/work/v1/", "https://h/p/work"),
             ("http://[::1]:8642/v1", "http://[::1]:8642"),
         ] {
-            assert_eq!(base_url(url).unwrap(), base);
+            assert_eq!(base_url(url, "").unwrap(), base);
         }
     }
 
@@ -220,7 +228,7 @@ mod tests {
             "http://u:p@h",
             "http://h/?token=x",
         ] {
-            assert!(base_url(url).is_err(), "{url}");
+            assert!(base_url(url, "").is_err(), "{url}");
         }
     }
 }

@@ -10,7 +10,10 @@ use super::{
     read::{list_of, text_of},
     source::{Origin, Setting, Settings},
 };
-use crate::hermes::{Hermes, default_model};
+use crate::{
+    hermes::{Hermes, default_model},
+    platforms::{FieldKind, PLATFORMS},
+};
 
 /// What stands in the place of a secret.
 const MASK: &str = "***";
@@ -111,8 +114,47 @@ fn server_value(index: usize, name: &str, value: String, origin: Origin) -> Show
     Shown { key, value: Value::from(value).to_string(), origin }
 }
 
+/// The same values with what Hermes' files add to them, in the order of the default file.
+pub fn with_found(mut shown: Vec<Shown>, config: &Config, hermes: &Hermes) -> Vec<Shown> {
+    let servers = found_servers(config, hermes);
+    if !servers.is_empty() {
+        // An empty list of configured ones says less than the servers that are there.
+        shown.retain(|setting| setting.key != "api_server");
+    }
+    let platforms = found_platforms(config, hermes);
+    shown.retain(|setting| platforms.iter().all(|found| found.key != setting.key));
+    shown.extend(platforms);
+    shown.extend(servers);
+    let position = |shown: &Shown| KEYS.iter().position(|key| key.name == shown.key);
+    shown.sort_by_key(|shown| position(shown).unwrap_or(usize::MAX));
+    shown
+}
+
+/// What Hermes has for push platforms and the configuration leaves open.
+fn found_platforms(config: &Config, hermes: &Hermes) -> Vec<Shown> {
+    let fields = PLATFORMS.iter().flat_map(|of| of.fields.iter().map(move |field| (of, field)));
+    let shown = fields.filter_map(|(platform, field)| {
+        let own = config.push.get(platform.name).and_then(|own| own.text(field.name));
+        let found = hermes.push(platform.name).filter(|_| own.is_none())?;
+        let text = found.text(field.name)?;
+        let value = match field.kind {
+            FieldKind::Secret | FieldKind::Secrets => Value::from(MASK),
+            FieldKind::Text => masked(Value::from(text)),
+            FieldKind::Switch => Value::from(found.is_on(field.name)),
+            FieldKind::Count => text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from),
+        };
+        let place = found.place(field.name).unwrap_or_default().to_owned();
+        Some(Shown {
+            key: format!("{}.{}", platform.name, field.name),
+            value: value.to_string(),
+            origin: Origin::HermesVariable(place),
+        })
+    });
+    shown.collect()
+}
+
 /// The servers that Hermes' profiles have and that the configuration does not name, as further ones.
-pub fn found_servers(config: &Config, hermes: &Hermes) -> Vec<Shown> {
+fn found_servers(config: &Config, hermes: &Hermes) -> Vec<Shown> {
     let named = |profile: &str| config.api_servers.iter().any(|named| named.profile == profile);
     let found = hermes.api_servers(&config.api_servers);
     let found = found.into_iter().filter(|server| !named(&server.profile));
@@ -182,11 +224,16 @@ pub fn default_text() -> String {
             _ if key.default.is_empty() => {
                 // No default that could be shown: an example, with the space that tells it from one.
                 let example = match key.shape {
-                    Shape::Path => "/run/secrets/token",
-                    Shape::Template => "{{ title }} {{ line }}",
-                    _ => "...",
+                    Shape::Text | Shape::Secret if name == "url" => r#""https://example.org""#,
+                    Shape::Count => "5",
+                    Shape::Switch => "true",
+                    Shape::Span => r#""10m""#,
+                    Shape::Names | Shape::Paths => r#"["..."]"#,
+                    Shape::Path => r#""/run/secrets/token""#,
+                    Shape::Template => r#""{{ title }} {{ line }}""#,
+                    Shape::Text | Shape::Secret | Shape::TextOrNames | Shape::Tables => r#""...""#,
                 };
-                let _ = writeln!(text, "# {name} = \"{example}\"");
+                let _ = writeln!(text, "# {name} = {example}");
             }
             _ => {
                 let _ = writeln!(text, "#{name} = {}", key.default);

@@ -13,6 +13,7 @@ use super::{
     keys::{KEYS, Key, Shape, find, is_level, levels},
     lines::{line_of, lines, twice},
     problem::Problems,
+    templates,
 };
 
 /// The start of every variable that sets a key; `__` separates levels.
@@ -32,6 +33,8 @@ pub enum Origin {
     Environment(String),
     /// The files of this Hermes profile.
     Hermes(String),
+    /// Hermes' variable, with where it stands.
+    HermesVariable(String),
 }
 
 impl fmt::Display for Origin {
@@ -41,6 +44,7 @@ impl fmt::Display for Origin {
             Self::File => f.write_str("file"),
             Self::Environment(name) => write!(f, "environment ({name})"),
             Self::Hermes(profile) => write!(f, "Hermes (profile {profile})"),
+            Self::HermesVariable(place) => write!(f, "Hermes ({place})"),
         }
     }
 }
@@ -68,6 +72,8 @@ pub(super) struct Setting {
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     values: BTreeMap<&'static str, Setting>,
+    /// Where in the file the tables of lists and their keys stand, as `list[0].key`.
+    items: BTreeMap<String, String>,
     /// The folder of the file.
     pub folder: Option<PathBuf>,
 }
@@ -92,6 +98,21 @@ impl Settings {
     /// The value of a key that has one.
     pub(super) fn get(&self, name: &str) -> Option<&Setting> {
         self.values.get(name)
+    }
+
+    /// Where a key of a table of a list stands, or else that table, or else the list.
+    pub(super) fn place_of_item(&self, list: &str, index: usize, key: &str) -> String {
+        let setting = self.get(list);
+        let table = format!("{list}[{index}]");
+        let in_file = || {
+            let place = self.items.get(&format!("{table}.{key}"));
+            place.or_else(|| self.items.get(&table))
+        };
+        setting
+            .filter(|setting| setting.origin == Origin::File)
+            .and_then(|_| in_file().cloned())
+            .or_else(|| setting.map(|setting| setting.place.clone()))
+            .unwrap_or_default()
     }
 
     fn add_defaults(&mut self) {
@@ -124,6 +145,8 @@ impl Settings {
             Some(line) => format!("{shown} line {line}"),
             None => shown.to_string(),
         };
+        let items = lines.keys().filter(|name| name.contains('['));
+        self.items = items.map(|name| (name.clone(), place(name))).collect();
         self.flatten("", table, &place, &Origin::File, problems);
     }
 
@@ -182,6 +205,9 @@ impl Settings {
                 }
                 (None, _) if is_level(&name) => problems
                     .add(place(&name), format!("`{name}` holds keys; it has no value of its own")),
+                (None, _) if name.starts_with(templates::LEVEL) => {
+                    problems.add(place(&name), templates::unknown(&name));
+                }
                 (None, _) => {
                     let known = KEYS.iter().map(|key| key.name).chain(levels());
                     problems.unknown(&place(&name), &name, known);

@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
-use kanban_notify::event::Kind;
+use kanban_notify::{event::Kind, subscription::API_SERVER};
 
 use super::{
     keys::{Key, Shape},
+    problem::nearest,
     read::{Reader, text_of},
     source::Origin,
 };
@@ -39,6 +40,34 @@ fn places() -> impl Iterator<Item = TemplatePlace> {
         let place = move |kind| TemplatePlace { platform: platform.clone(), kind };
         kinds.clone().into_iter().map(place)
     })
+}
+
+/// The start of every key of a template.
+pub(super) const LEVEL: &str = "templates.";
+
+/// What to say of a key that starts so and is none.
+pub(super) fn unknown(name: &str) -> String {
+    let rest = name.strip_prefix(LEVEL).unwrap_or(name);
+    let (platform, kind) = rest.split_once('.').unwrap_or((rest, ""));
+    if platform == API_SERVER {
+        return format!("there is no key `{name}`: templates are for people, and a wake has none");
+    }
+    // Without what all have in common, which would make everything near.
+    let known: Vec<String> =
+        places().map(|place| place.to_string().split_off(LEVEL.len())).collect();
+    let platforms = known.iter().filter_map(|one| Some(one.split_once('.')?.0));
+    let meant = match PLATFORMS.iter().any(|known| known.name == platform) {
+        true => {
+            let kinds = known.iter().filter(|one| !one.contains('.')).map(String::as_str);
+            nearest(kind, kinds).map(|kind| format!("{LEVEL}{platform}.{kind}"))
+        }
+        false => {
+            let all = platforms.chain(known.iter().map(String::as_str));
+            nearest(rest, all).map(|meant| format!("{LEVEL}{meant}"))
+        }
+    };
+    let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    format!("there is no key `{name}`{hint}")
 }
 
 /// Reads and tries what is set; faults go to the reader's problems.
@@ -94,6 +123,32 @@ mod tests {
         ];
         assert_eq!(read, expected.map(|(place, source)| (place.to_owned(), source)));
         assert!(of("", &[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_slip_is_told_with_the_key_that_was_meant() {
+        for (text, told) in [
+            (
+                "[templates.telgram]\ndefault = \"x\"\n",
+                "`templates.telgram`; did you mean `templates.telegram`?",
+            ),
+            ("[templates]\ncompletd = \"x\"\n", "did you mean `templates.completed`?"),
+            ("[templates.slack]\nblockd = \"x\"\n", "did you mean `templates.slack.blocked`?"),
+            (
+                "[templates.api_server]\ndefault = \"x\"\n",
+                "`templates.api_server`: templates are for people",
+            ),
+            ("[templates]\nsomething = \"x\"\n", "no key `templates.something`\n"),
+            (
+                "[templates]\nblocked = \"{{ title.foo.bar }}\"\n",
+                "undefined value: variables are plain text",
+            ),
+        ] {
+            let refused = of(text, &[]).unwrap_err() + "\n";
+            assert!(refused.contains(told) && !refused.contains("mean `api_server`"), "{refused}");
+        }
+        let told = of("", &[("KANBAN_GATEWAY_TEMPLATES__TELGRAM__DEFAULT", "x")]).unwrap_err();
+        assert!(told.contains("did you mean `templates.telegram.default`?"), "{told}");
     }
 
     #[test]

@@ -104,6 +104,26 @@ fn the_default_file_means_the_defaults_as_written_and_uncommented() {
     assert!(uncommented.contains("\nowner = \"kanban-gateway\"\n"));
 }
 
+#[test]
+fn the_examples_of_the_default_file_have_the_form_of_their_values() {
+    let example = |line: &str| {
+        let line = line.strip_prefix("# ")?;
+        toml::from_str::<toml::Table>(line)
+            .is_ok_and(|table| !table.is_empty())
+            .then(|| line.to_owned())
+    };
+    let text: Vec<String> = default_text()
+        .lines()
+        .filter_map(
+            |line| if line.starts_with('[') { Some(line.to_owned()) } else { example(line) },
+        )
+        .collect();
+    assert!(text.iter().any(|line| line == "priority = 5"), "{text:?}");
+    let faults = Place::new().with_file(&text.join("\n")).faults();
+    // A secret and its file are both shown, and both files are not there.
+    assert!(faults.contains("are both set") && !faults.contains("must "), "{faults}");
+}
+
 /// A table with every field of every push platform.
 fn every_platform() -> String {
     let mut text = String::new();
@@ -394,6 +414,17 @@ fn faulty_servers_are_told_without_their_secrets() {
         "api_server number 6: there is already a server for profile `y`",
     ] {
         assert!(faults.contains(expected), "missing {expected} in {faults}");
+    }
+    for line in [
+        "line 2, api_server number 1: there is no key",
+        "line 1, api_server number 1: `url` is missing",
+        "line 5, api_server number 2: `profile`",
+        "line 6, api_server number 2: `url`",
+        "line 4, api_server number 2: give exactly one",
+        "line 12, api_server number 3: `key_env`",
+        "line 22, api_server number 6: there is already",
+    ] {
+        assert!(faults.contains(line), "missing {line} in {faults}");
     }
     assert!(!faults.contains("secret"), "{faults}");
 }

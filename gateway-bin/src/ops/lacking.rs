@@ -50,12 +50,9 @@ pub(super) fn remedy(outlook: &Outlook, home: &Path, platform: &str) -> Option<S
 /// Which keys or variables ask for a platform.
 fn configure(platform: &Platform, home: &Path) -> String {
     let wanted = || platform.fields.iter().filter(|field| platform.wanted_by.contains(&field.name));
-    let keys: Vec<String> =
-        wanted().map(|field| format!("`{}.{}`", platform.name, field.name)).collect();
     let variables: Vec<&str> =
         wanted().map(|field| field.variable).filter(|variable| !variable.is_empty()).collect();
-    let keys = keys.join(" or ");
-    let ours = format!("set {keys} in the configuration and restart `run`");
+    let ours = format!("set {} in the configuration and restart `run`", platform.wanted_keys());
     match variables.as_slice() {
         [] => ours,
         variables => format!(

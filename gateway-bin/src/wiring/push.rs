@@ -108,12 +108,11 @@ pub(super) fn settings(
 
 /// Something is set, and none of what would ask for the platform.
 fn unwanted(platform: &'static Platform, settings: &Settings) -> Unusable {
-    let keys: Vec<String> =
-        platform.wanted_by.iter().map(|key| format!("`{}.{key}`", platform.name)).collect();
+    let are = if platform.needs_all { "are" } else { "is" };
     let message = format!(
-        "what is set for `{}` has no effect: it is not served until {} is set",
+        "what is set for `{}` has no effect: it is not served until {} {are} set",
         platform.name,
-        keys.join(" or ")
+        platform.wanted_keys()
     );
     let place = settings.place("").unwrap_or(platform.name).to_owned();
     Unusable { platform: platform.name, problem: Problem { place, message }, is_wanted: false }

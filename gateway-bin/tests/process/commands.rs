@@ -256,7 +256,7 @@ async fn a_subscription_that_nobody_serves_is_made_and_says_so() {
     for (platform, parts) in [
         ("telgram", &["this build has no platform `telgram`; did you mean `telegram`?"][..]),
         ("telegram", &["no channel is configured", "set `telegram.token` in", &in_dotenv]),
-        ("signed_webhook", &["set `signed_webhook.targets` or `signed_webhook.secret` in"]),
+        ("signed_webhook", &["set `signed_webhook.targets` and `signed_webhook.secret` in"]),
         ("carrier_pigeon", &["no platform `carrier_pigeon`; it has `api_server`, `console`"]),
         ("consol", &["did you mean `console`?"]),
     ] {

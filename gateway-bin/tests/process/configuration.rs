@@ -74,6 +74,30 @@ async fn values_are_shown_with_where_they_come_from_and_never_a_key() {
 }
 
 #[tokio::test]
+async fn what_hermes_has_for_a_platform_is_shown_with_its_place() {
+    let mut world = World::new().await;
+    world.set("ntfy.topic", "ours");
+    let dotenv = world.hermes().join(".env");
+    let text = "NTFY_TOPIC=theirs\nNTFY_TOKEN=tk_nobodymayseethis\nNTFY_MARKDOWN=yes\n\
+                NTFY_SERVER_URL=https://u:nobodymayseethis@ntfy.example.org\nOPEN=\"nobodymayseethis\n";
+    std::fs::write(&dotenv, text).unwrap();
+    let shown = printed(&world, &["config", "show"], 0).await;
+    let place = dotenv.display();
+    for line in [
+        "ntfy.topic = \"ours\"  # environment".to_owned(),
+        format!(
+            "ntfy.url = \"https://***@ntfy.example.org\"  # Hermes (NTFY_SERVER_URL in {place})"
+        ),
+        format!("ntfy.token = \"***\"  # Hermes (NTFY_TOKEN in {place})"),
+        format!("ntfy.markdown = true  # Hermes (NTFY_MARKDOWN in {place})"),
+    ] {
+        assert!(shown.contains(&line), "{line:?} is missing in:\n{shown}");
+    }
+    assert_eq!(shown.matches("ntfy.url").count(), 1, "{shown}");
+    assert!(!shown.contains("nobodymayseethis"), "{shown}");
+}
+
+#[tokio::test]
 async fn servers_and_lists_are_shown_as_they_are_in_force() {
     let mut world = World::new().await;
     world.set("wake.kinds", "completed, blocked");

@@ -44,6 +44,7 @@ pub const PLATFORM: Platform = Platform {
         max_length(DEFAULT_LENGTH),
     ],
     wanted_by: &["url"],
+    needs_all: false,
     deduplicates: false,
     guarantee: AT_LEAST_ONCE,
     check_chat: any_chat,

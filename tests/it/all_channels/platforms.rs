@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use gateway_adapters::receiver::push::{
-    Platform, discord, discord_webhook, gotify, homeassistant, matrix, mattermost, ntfy, pushover,
-    signed_webhook, slack, slack_webhook, telegram,
+    Platform, dingtalk, discord, discord_webhook, feishu, google_chat, gotify, homeassistant,
+    matrix, mattermost, ntfy, pushover, signed_webhook, slack, slack_webhook, teams, telegram,
+    wecom, zulip,
 };
 
 /// One platform. `{url}` and `{port}` in a setting are where its stand-in is.
@@ -34,6 +35,18 @@ const NO_LIMIT: Duration = Duration::ZERO;
 
 /// One row for each platform; the test names those that are missing.
 pub const ROWS: &[Row] = &[
+    Row {
+        name: "dingtalk_webhook",
+        server: Server::Http(|| dingtalk("FAKEtoken0123456789abcdef", "SECFAKEsecret")),
+        settings: &[
+            ("url", "{url}/robot/send?access_token=FAKEtoken0123456789abcdef"),
+            ("secret", "SECFAKEsecret"),
+        ],
+        chats: &["group"],
+        burst: 3,
+        period: Duration::from_millis(4_500),
+        most: 5,
+    },
     Row {
         name: "discord",
         server: Server::Http(|| {
@@ -80,6 +93,30 @@ pub const ROWS: &[Row] = &[
         burst: 0,
         period: NO_LIMIT,
         most: 250,
+    },
+    Row {
+        name: "feishu_webhook",
+        server: Server::Http(|| feishu("FAKEtoken-4d1b-a994-790f21fc8d30", "FAKEsecret")),
+        settings: &[
+            ("url", "{url}/open-apis/bot/v2/hook/FAKEtoken-4d1b-a994-790f21fc8d30"),
+            ("secret", "FAKEsecret"),
+        ],
+        chats: &["group"],
+        burst: 4,
+        period: Duration::from_millis(650),
+        most: 18,
+    },
+    Row {
+        name: "google_chat_webhook",
+        server: Server::Http(|| google_chat("AIzaFAKEkeyFAKEkeyFAKE", "FAKEtokenFAKEtokenFAKE=")),
+        settings: &[(
+            "url",
+            "{url}/v1/spaces/AAAA/messages?key=AIzaFAKEkeyFAKEkeyFAKE&token=FAKEtokenFAKEtokenFAKE%3D",
+        )],
+        chats: &["AAAA"],
+        burst: 3,
+        period: SECOND,
+        most: 12,
     },
     Row {
         name: "gotify",
@@ -181,6 +218,18 @@ pub const ROWS: &[Row] = &[
         most: 12,
     },
     Row {
+        name: "teams_webhook",
+        server: Server::Http(|| teams("FAKE-signature_FAKE-signature_FAKE")),
+        settings: &[(
+            "url",
+            "{url}/workflows/0a1b2c/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=FAKE-signature_FAKE-signature_FAKE",
+        )],
+        chats: &["the workflow's"],
+        burst: 3,
+        period: Duration::from_millis(500),
+        most: 20,
+    },
+    Row {
         name: "telegram",
         server: Server::Http(|| telegram("123456:FAKE")),
         settings: &[("token", "123456:FAKE"), ("url", "{url}")],
@@ -188,5 +237,27 @@ pub const ROWS: &[Row] = &[
         burst: 5,
         period: SECOND,
         most: 150,
+    },
+    Row {
+        name: "wecom_webhook",
+        server: Server::Http(|| wecom("73febdcb-FAKE-4d1b-FAKE-790f21fc8d30")),
+        settings: &[("url", "{url}/cgi-bin/webhook/send?key=73febdcb-FAKE-4d1b-FAKE-790f21fc8d30")],
+        chats: &["group"],
+        burst: 3,
+        period: Duration::from_millis(4_500),
+        most: 5,
+    },
+    Row {
+        name: "zulip",
+        server: Server::Http(|| zulip("kanban-bot@example.org", "aFAKEkeyfortests")),
+        settings: &[
+            ("email", "kanban-bot@example.org"),
+            ("api_key", "aFAKEkeyfortests"),
+            ("url", "{url}"),
+        ],
+        chats: &["ops"],
+        burst: 20,
+        period: Duration::from_millis(300),
+        most: 60,
     },
 ];

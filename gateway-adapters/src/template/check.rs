@@ -180,6 +180,8 @@ mod tests {
             ("{{ title[2000] }}", "line 1: undefined value"),
             ("a\u{1b}[31m", "line 1: a character of control"),
             ("a\n\rBcc: b", "line 2: a character of control"),
+            ("a\n{% for n in range(9) if n %}{{ n }}{% endfor %}", "line 2: a list or map is made"),
+            ("{{ debug() }}", "line 1: there is no variable `debug`"),
             ("{% include '/etc/passwd' %}", "line 1: syntax error"),
             ("{% extends 'x' %}", "line 1: syntax error"),
             ("{% import 'x' as y %}", "line 1: syntax error"),

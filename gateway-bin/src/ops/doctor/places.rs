@@ -46,7 +46,8 @@ pub(super) fn ledger(ctx: &Context) -> Vec<Check> {
         return vec![check(error.to_string()).needs(Level::Fail, "set `ledger` to another place")];
     }
     // The nearest place that is there: the rest is made. What is tried there has no name, and is gone again.
-    let folder = path.ancestors().skip(1).find(|folder| folder.exists());
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let folder = whole.ancestors().skip(1).find(|folder| folder.exists());
     if let Some(Err(error)) = folder.map(tempfile::tempfile_in) {
         let said = format!("its folder cannot be written: {error}");
         let next = "make the folder writable for this user, or set `ledger`";

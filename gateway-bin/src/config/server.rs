@@ -203,6 +203,7 @@ pub(super) fn base_url(url: &str, instead: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::tests::Place;
 
     #[test]
     fn bases_are_cut_to_what_routes_are_added_to() {
@@ -230,5 +231,45 @@ mod tests {
         ] {
             assert!(base_url(url, "").is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn faulty_servers_are_told_without_their_secrets() {
+        let faults = Place::new()
+            .with_file(
+                "[[api_server]]\nurll = \"http://a\"\nkey = \"secret one\"\n\
+                 [[api_server]]\nprofile = \"Bad Name\"\nurl = \"http://u:secret@h\"\n\
+                 key = \"a\"\nkey_env = \"b\"\n\
+                 [[api_server]]\nprofile = \"x\"\nurl = \"http://h\"\nkey_env = \"UNSET\"\n\
+                 [[api_server]]\nprofile = \"x\"\nurl = \"http://h\"\nkey_file = \"/none\"\n\
+                 [[api_server]]\nprofile = \"y\"\nurl = \"http://h\"\nkey = \"k\"\n\
+                 [[api_server]]\nprofile = \"y\"\nurl = \"http://h\"\nkey = \"k\"\n",
+            )
+            .faults();
+        for expected in [
+            "api_server number 1: there is no key `urll`; did you mean `url`?",
+            "api_server number 1: `url` is missing",
+            "api_server number 1: the key must be one word",
+            "api_server number 2: `profile` is no name of a Hermes profile",
+            "api_server number 2: `url` must not hold credentials",
+            "api_server number 2: give exactly one of",
+            "api_server number 3: `key_env`: the variable UNSET is not set",
+            "api_server number 4: `key_file` /none",
+            "api_server number 6: there is already a server for profile `y`",
+        ] {
+            assert!(faults.contains(expected), "missing {expected} in {faults}");
+        }
+        for line in [
+            "line 2, api_server number 1: there is no key",
+            "line 1, api_server number 1: `url` is missing",
+            "line 5, api_server number 2: `profile`",
+            "line 6, api_server number 2: `url`",
+            "line 4, api_server number 2: give exactly one",
+            "line 12, api_server number 3: `key_env`",
+            "line 22, api_server number 6: there is already",
+        ] {
+            assert!(faults.contains(line), "missing {line} in {faults}");
+        }
+        assert!(!faults.contains("secret"), "{faults}");
     }
 }

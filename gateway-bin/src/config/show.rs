@@ -267,6 +267,7 @@ fn server_example(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::tests::Place;
 
     #[test]
     fn urls_are_masked_wherever_secrets_may_be() {
@@ -281,5 +282,25 @@ mod tests {
         ] {
             assert_eq!(mask_url(url), masked);
         }
+    }
+
+    #[test]
+    fn the_examples_of_the_default_file_have_the_form_of_their_values() {
+        let example = |line: &str| {
+            let line = line.strip_prefix("# ")?;
+            toml::from_str::<toml::Table>(line)
+                .is_ok_and(|table| !table.is_empty())
+                .then(|| line.to_owned())
+        };
+        let text: Vec<String> = default_text()
+            .lines()
+            .filter_map(
+                |line| if line.starts_with('[') { Some(line.to_owned()) } else { example(line) },
+            )
+            .collect();
+        assert!(text.iter().any(|line| line == "priority = 5"), "{text:?}");
+        let faults = Place::new().with_file(&text.join("\n")).faults();
+        // A secret and its file are both shown, and both files are not there.
+        assert!(faults.contains("are both set") && !faults.contains("must "), "{faults}");
     }
 }

@@ -42,7 +42,7 @@ pub use server::ApiServerConfig;
 pub use show::{Shown, default_text, mask_url, with_found};
 pub use source::Origin;
 
-use crate::{files::read_whole_text, platforms::TemplateSources};
+use crate::platforms::{TemplateSources, read_whole_text};
 use problem::Problems;
 pub(crate) use problem::nearest;
 use read::Reader;

@@ -6,7 +6,6 @@
 pub mod cli;
 pub mod clock;
 pub mod config;
-mod files;
 pub mod gateway;
 pub mod hermes;
 pub mod ops;

@@ -1,6 +1,7 @@
 //! The adapters' list of push platforms as plain data: what can be set for each, and under which names;
-//! and whether a template can be used.
+//! whether a template can be used; and their bounded reader of the files that hold settings.
 
+pub(crate) use gateway_adapters::files::{read_whole, read_whole_text};
 pub use gateway_adapters::push::{Field, FieldKind, MAX_LENGTH, PLATFORMS, Platform, Settings};
 pub use gateway_adapters::template::{
     Place as TemplatePlace, Sources as TemplateSources, check as check_template,

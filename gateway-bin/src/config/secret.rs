@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{files::read_whole_text, platforms::FieldKind};
+use crate::platforms::{FieldKind, read_whole_text};
 
 /// Why a secret is none, in the words of every place that refuses one.
 pub(super) const ONE_WORD: &str = "must be one word of visible ASCII characters";

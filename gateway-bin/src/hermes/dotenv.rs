@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use crate::files::read_whole;
+use crate::platforms::read_whole;
 
 /// What a file assigns.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::dotenv;
-use crate::{config::Env, files::read_whole};
+use crate::{config::Env, platforms::read_whole};
 
 /// What a profile's files say.
 #[derive(Clone, Default)]

@@ -14,7 +14,7 @@ use super::{
     profile::{Gates, Profile},
     server::API_SERVER,
 };
-use crate::files::read_whole;
+use crate::platforms::read_whole;
 
 /// Which Hermes works on the boards, as far as their columns tell.
 ///

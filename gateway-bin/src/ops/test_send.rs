@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use gateway_adapters::http::{NOT_PUBLIC, PROXY, PROXY_LOGIN};
 use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -150,7 +151,7 @@ impl Ready {
     }
 }
 
-/// What to do after a verdict.
+/// What to do after a verdict on a message.
 pub(super) fn next(verdict: &Verdict) -> String {
     let next = match verdict {
         Verdict::Delivered(_) | Verdict::Part { .. } => "",
@@ -160,20 +161,32 @@ pub(super) fn next(verdict: &Verdict) -> String {
             return format!("try again in {wait}; `run` waits by itself");
         }
         Verdict::Busy { retry_after: None, .. } => "try again later; `run` does so by itself",
+        Verdict::Unreachable { detail } if detail.as_str().contains(PROXY) => {
+            if detail.as_str().contains(PROXY_LOGIN) {
+                "put the right name and password into HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, as in \
+                 http://NAME:PASSWORD@HOST:PORT, and restart `run`"
+            } else {
+                "see whether that proxy works and whether its address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is \
+                 right; `run` goes on trying"
+            }
+        }
         Verdict::Unreachable { .. } => {
             "see whether the server runs and whether its address is right; `run` goes on trying"
         }
         Verdict::Retryable { .. } => "try again; `run` does so by itself, less and less often",
         Verdict::FailedTurn { .. } => "see the log of the agent: the turn began and failed",
         Verdict::Unknown { .. } => "look into the chat: it may be there",
-        Verdict::Permanent { fault, .. } => match fault {
+        Verdict::Permanent { fault, detail } => match fault {
+            Fault::Target if detail.as_str().contains(NOT_PUBLIC) => {
+                "allow the address there, or send to a public one"
+            }
             Fault::Target => {
                 "see whether the chat is right, and whether the sender is a member of it and may write there"
             }
             Fault::Thread => {
                 "see whether the thread is right and open; `run` sends to the chat above it once (`thread_fallback`)"
             }
-            Fault::Credential => "put the right one there",
+            Fault::Credential => "put the right one there, as the reason says",
             Fault::Payload => {
                 "see the receiver's words; a lower `max_length` helps where it takes less"
             }

@@ -72,8 +72,7 @@ pub(super) fn boards(status: &Status) -> Vec<Check> {
     let boards = status.boards.iter().map(|board| {
         let check = |said: String| Check::new("board", board.slug.clone(), said);
         if board.state != "ok" {
-            let next = "nothing is delivered from it until that is mended";
-            return check(board.state.clone()).needs(Level::Fail, next);
+            return check(board.state.clone()).needs(Level::Fail, mend(&board.state, &board.slug));
         }
         let mut said = "can be read and written".to_owned();
         if let Some(count) = board.subscriptions {
@@ -95,6 +94,17 @@ pub(super) fn boards(status: &Status) -> Vec<Check> {
         }
     });
     boards.collect()
+}
+
+/// What to do about a board that nothing is delivered from. A state may end with the step.
+fn mend(state: &str, slug: &str) -> String {
+    match state.contains("; ") {
+        true => "do as it says; nothing is delivered from it until then".to_owned(),
+        false => format!(
+            "put a good file in its place, or put it away with `kanban-gateway board archive {slug}`; nothing is \
+             delivered from it until then"
+        ),
+    }
 }
 
 /// Whether the kernel tells of changes in the folders of boards.

@@ -62,6 +62,13 @@ impl StoreError {
     pub(crate) fn of_ledger(self, path: &std::path::Path) -> Self {
         use crate::trouble::Trouble;
 
+        // Said already, by whoever was nearer to it.
+        if matches!(
+            self,
+            Self::LedgerDamaged { .. } | Self::LedgerReadOnly { .. } | Self::LedgerFull { .. }
+        ) {
+            return self;
+        }
         let mut cause: Option<&dyn std::error::Error> = Some(&self);
         let mut found = Trouble::Other;
         while let Some(error) = cause {

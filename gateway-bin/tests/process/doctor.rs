@@ -84,7 +84,7 @@ async fn what_fails_is_named_with_what_to_do() {
             "-> put the right one there",
             "fail  channel email: KANBAN_GATEWAY_EMAIL__HOST: `email.address` is not set\n      -> mend it",
             "warn  channel slack: KANBAN_GATEWAY_SLACK__MAX_LENGTH: what is set for `slack` has no effect",
-            "warn  deliveries: board default: 1 row of carrier served by nobody: this build has no platform",
+            "warn  deliveries: board default: 1 row of carrier served by nobody: no channel is configured for this platform: this build has no platform",
         ],
     );
     assert!(!said.contains(key), "{said}");

@@ -6,10 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kanban_store::{
-    board::{Board, PollPace},
-    ledger::check_place,
-};
+use kanban_store::board::{Board, PollPace};
 
 use super::{Check, Level};
 use crate::{
@@ -42,14 +39,7 @@ pub(super) fn clock(ctx: &Context, status: &Status) -> Check {
 pub(super) fn ledger(ctx: &Context) -> Vec<Check> {
     let path = &ctx.config.ledger;
     let check = |said: String| Check::new("ledger", path.display().to_string(), said);
-    if let Err(error) = check_place(path) {
-        return vec![check(error.to_string()).needs(Level::Fail, "set `ledger` to another place")];
-    }
-    // The nearest place that is there: the rest is made. What is tried there has no name, and is gone again.
-    let folder = path.ancestors().skip(1).find(|folder| folder.exists());
-    if let Some(Err(error)) = folder.map(tempfile::tempfile_in) {
-        let said = format!("its folder cannot be written: {error}");
-        let next = "make the folder writable for this user, or set `ledger`";
+    if let Some((said, next)) = ledger::misplaced(ctx) {
         return vec![check(said).needs(Level::Fail, next)];
     }
     if !path.exists() {

@@ -288,10 +288,7 @@ pub enum StoreError {
         slug: String,
     },
     /// The ledger, or a file beside it, could not be read or written.
-    #[error(
-        "{operation} {} failed; let this user read and write there, or set `ledger` to another place",
-        path.display()
-    )]
+    #[error("{operation} {} failed; {}", path.display(), crate::failure::ELSEWHERE)]
     LedgerFile {
         /// What was tried.
         operation: &'static str,
@@ -357,10 +354,7 @@ pub enum StoreError {
         source: Box<Self>,
     },
     /// No connection to the ledger.
-    #[error(
-        "cannot open the ledger {}; let this user read and write it, or set `ledger` to another place",
-        path.display()
-    )]
+    #[error("cannot open the ledger {}; {}", path.display(), crate::failure::ELSEWHERE)]
     LedgerConnect {
         /// The file.
         path: PathBuf,

@@ -6,6 +6,10 @@ use crate::error::StoreError;
 pub(crate) const ANEW: &str = "that repeats nothing that is settled, but what was under way or of unknown \
     outcome may be told again, and the dead letters and the history of outcomes are lost";
 
+/// What to do about a ledger, or a file beside it, that cannot be had.
+pub(crate) const ELSEWHERE: &str =
+    "let this user read and write there, or set `ledger` to another place";
+
 #[cfg(feature = "board")]
 impl StoreError {
     /// Whether the operation is impossible as things stand on the board, and may be possible later.

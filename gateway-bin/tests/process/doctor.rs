@@ -162,6 +162,8 @@ async fn each_step_fits_what_was_found() {
     let world = world(&platform).await;
     std::fs::write(world.hermes().join(".env"), "NTFY_SERVER_URL=nonsense://x\n").unwrap();
     std::fs::write(world.board("ops").path(), [7_u8; 9_000]).unwrap();
+    let status = printed(&world, &["status"], 4).await;
+    assert!(status.contains("no row needs it, so nothing is missed"), "{status}");
     let (task, _) = world.cards.asked("Wake nobody", "..");
     world.cards.complete(&task, "no such session");
     printed(&world, &["once"], 3).await;

@@ -4,12 +4,14 @@
 //! What it may cost and how long it may become is bounded, and every value that it tells is quoted, so
 //! that a channel escapes it like any other word of a task.
 
+mod bounds;
 mod check;
 mod quoted;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, PoisonError},
 };
 
@@ -17,7 +19,7 @@ use kanban_notify::{
     event::Kind, ids::ChannelName, message::Span, ports::Wording, record::Facts,
     text::fields::fields,
 };
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, syntax::SyntaxConfig};
+use minijinja::{Environment, Error, ErrorKind, Value};
 
 pub use check::check;
 
@@ -28,8 +30,6 @@ pub const MAX_SOURCE: usize = 8_192;
 /// The longest text that one may make, in bytes.
 pub const MAX_TEXT: usize = 16_384;
 const TOO_LONG: &str = "the text is longer than 16384 bytes";
-/// What one message may cost: about so many steps, or so many times 64 bytes.
-const FUEL: u64 = 10_000;
 
 /// Which messages a template is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,13 +70,14 @@ impl Templates {
     ///
     /// [`AdapterError::Template`] for the first one that cannot be used.
     pub fn new(sources: &Sources) -> Result<Self, AdapterError> {
-        let mut environment = environment();
+        let mut environment = bounds::environment();
         let mut places = BTreeMap::new();
         for (place, source) in sources {
             check(place, source)?;
             let name = place.to_string();
-            let added = environment.add_template_owned(name.clone(), source.replace("\r\n", "\n"));
-            added.map_err(|error| check::refused(place, &error))?;
+            let source = source.replace("\r\n", "\n");
+            let added = bounds::with_room(|| environment.add_template_owned(name.clone(), source));
+            added.and_then(|added| added).map_err(|error| check::refused(place, &error))?;
             places.insert(place.clone(), name);
         }
         Ok(Self { environment, places, told: Mutex::default() })
@@ -130,19 +131,6 @@ impl Wording for Templates {
     }
 }
 
-/// Without a loader, and with what the features of the crate leave out: no template names another one.
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
-    environment.set_formatter(quoted::mark);
-    // A line that holds nothing but a block is no line of the message.
-    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
-        environment.set_syntax(syntax);
-    }
-    environment
-}
-
 fn render(
     environment: &Environment<'_>,
     name: &str,
@@ -150,8 +138,10 @@ fn render(
     board: &str,
 ) -> Result<Vec<Span>, Error> {
     let fields: BTreeMap<&str, String> = fields(facts, board).into_iter().collect();
-    let text = environment.get_template(name)?.render(Value::from(fields))?;
-    let spans = quoted::spans(text.trim());
+    let template = environment.get_template(name)?;
+    // The engine's arithmetic has its gaps; a message is ours then, and the gateway lives.
+    let rendered = catch_unwind(AssertUnwindSafe(|| template.render(Value::from(fields))));
+    let spans = quoted::spans(&rendered.unwrap_or_else(|_| Err(bounds::failed()))?);
     if spans.iter().map(|span| span.text().len()).sum::<usize>() > MAX_TEXT {
         return Err(Error::new(ErrorKind::InvalidOperation, TOO_LONG));
     }

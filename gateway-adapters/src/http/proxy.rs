@@ -60,11 +60,11 @@ impl Proxies {
         if values.iter().all(|value| value.is_empty()) {
             return Ok(Self::default());
         }
-        let no = set(NO).map(|(_, value)| value).unwrap_or_default();
+        let no = direct(set(NO).map(|(_, value)| value).unwrap_or_default());
         let mut values = values.into_iter().map(str::to_owned);
         let mut next = || values.next().unwrap_or_default();
         let builder = Matcher::builder().https(next()).http(next()).all(next());
-        Ok(Self(Some(Arc::new(builder.no(no.to_owned()).build()))))
+        Ok(Self(Some(Arc::new(builder.no(no).build()))))
     }
 
     /// The proxy for an address; `None` where it is called directly, as this machine always is.
@@ -84,6 +84,15 @@ impl Proxies {
         let handed_on = uri.scheme_str() == Some("http");
         self.of(uri).filter(|_| handed_on)?.basic_auth().cloned()
     }
+}
+
+/// What is called directly, in the one form that the matcher reads: others write `*.corp` for all below it, and
+/// blanks between names. Read as no name, it would be called through the proxy.
+fn direct(no: &str) -> String {
+    let names = no.split([',', ' ', '\t']).filter(|name| !name.is_empty());
+    let names =
+        names.map(|name| if name.starts_with("*.") { name.trim_start_matches('*') } else { name });
+    names.collect::<Vec<_>>().join(",")
 }
 
 /// What is wrong with a proxy's address, in words that name no part of it.
@@ -269,7 +278,7 @@ mod tests {
             ("HTTPS_PROXY", "http://walker:pw-83b1e0@p.example:3128"),
             ("https_proxy", "http://other.example"),
             ("http_proxy", "q.example:8080"),
-            ("NO_PROXY", "example.org, 10.0.0.0/8,.corp"),
+            ("NO_PROXY", "example.org, 10.0.0.0/8,.corp *.lan"),
         ];
         let some = proxies(&set).unwrap();
         for (to, by) in [
@@ -280,6 +289,9 @@ mod tests {
             ("https://notexample.org", "http://p.example:3128/"),
             ("https://10.1.2.3", ""),
             ("https://a.corp", ""),
+            ("https://a.lan", ""),
+            ("http://B.A.LAN", ""),
+            ("http://alan", "http://q.example:8080/"),
             ("http://127.0.0.1:8642", ""),
             ("http://localhost:8642", ""),
             ("http://[::1]:8642", ""),

@@ -12,7 +12,7 @@ use kanban_notify::{
 };
 use minijinja::Error;
 
-use super::{MAX_SOURCE, Place, environment, render};
+use super::{MAX_SOURCE, Place, bounds, render};
 use crate::AdapterError;
 
 /// The engine's words may repeat what a field holds.
@@ -25,10 +25,7 @@ const DETAIL: usize = 200;
 ///
 /// [`AdapterError::Template`], with the line.
 pub fn check(place: &Place, source: &str) -> Result<(), AdapterError> {
-    let wrong = |line: usize, what: String| AdapterError::Template {
-        place: place.to_string(),
-        reason: format!("line {line}: {what}"),
-    };
+    let wrong = |line, what| at_line(place, line, what);
     if source.len() > MAX_SOURCE {
         let reason = format!("is {} bytes long; {MAX_SOURCE} are the most", source.len());
         return Err(AdapterError::Template { place: place.to_string(), reason });
@@ -38,9 +35,14 @@ pub fn check(place: &Place, source: &str) -> Result<(), AdapterError> {
     if let Some(at) = source.find(is_wild) {
         return Err(wrong(line_at(source, at), "a character of control stands there".to_owned()));
     }
-    let mut environment = environment();
+    bounds::with_room(|| tried(place, source)).unwrap_or_else(|error| Err(refused(place, &error)))
+}
+
+fn tried(place: &Place, source: &str) -> Result<(), AdapterError> {
+    let wrong = |line, what| at_line(place, line, what);
+    let mut environment = bounds::environment();
     let name = place.to_string();
-    let added = environment.add_template_owned(name.clone(), source.clone());
+    let added = environment.add_template_owned(name.clone(), source.to_owned());
     added.map_err(|error| refused(place, &error))?;
     let kinds = Kind::READ.map(|(kind, _)| kind).into_iter().filter(|kind| kind.pings());
     let kinds: Vec<Kind> = place.kind.map_or_else(|| kinds.collect(), |kind| vec![kind]);
@@ -59,6 +61,10 @@ pub fn check(place: &Place, source: &str) -> Result<(), AdapterError> {
         let what = format!("there is no variable `{name}`; there are {}", known.join(", "));
         return Err(wrong(*line, what));
     }
+    if let Some(line) = bounds::list(&template) {
+        let what = "a list or map is made there of more than constants, or by `for … if`";
+        return Err(wrong(line, what.to_owned()));
+    }
     for kind in kinds {
         for facts in [largest(kind), smallest(kind)] {
             let board = "b".repeat(NAME_CHARS);
@@ -66,6 +72,10 @@ pub fn check(place: &Place, source: &str) -> Result<(), AdapterError> {
         }
     }
     Ok(())
+}
+
+fn at_line(place: &Place, line: usize, what: String) -> AdapterError {
+    AdapterError::Template { place: place.to_string(), reason: format!("line {line}: {what}") }
 }
 
 /// What the engine says of a template.
@@ -148,6 +158,7 @@ mod tests {
             "{% if summary %}\n{{ label }}: {{ summary | upper }}\n{% endif %}\n{{ task }}",
             "{% set who = assignee or \"nobody\" %}{{ who }}{% for n in range(3) %}.{% endfor %}",
             "plain text { } %\r\nand more",
+            "{% if kind in ['completed', 'blocked'] %}{{ summary | split(',') | first }}{% endif %}",
             "",
         ] {
             assert_eq!(of(source), Ok(()), "{source}");
@@ -169,6 +180,8 @@ mod tests {
             ("{{ title[2000] }}", "line 1: undefined value"),
             ("a\u{1b}[31m", "line 1: a character of control"),
             ("a\n\rBcc: b", "line 2: a character of control"),
+            ("a\n{% for n in range(9) if n %}{{ n }}{% endfor %}", "line 2: a list or map is made"),
+            ("{{ debug() }}", "line 1: there is no variable `debug`"),
             ("{% include '/etc/passwd' %}", "line 1: syntax error"),
             ("{% extends 'x' %}", "line 1: syntax error"),
             ("{% import 'x' as y %}", "line 1: syntax error"),
@@ -188,6 +201,10 @@ mod tests {
             "{% for n in range(20) %}{{ 'x' * 1000 }}{% endfor %}",
             "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
             "{% set ns = namespace(x='xxxxxxxx') %}{% for n in range(90) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+            "{% set x = title %}{% for n in range(9) %}{{ [x, x] }}{% endfor %}",
+            "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
+            "{% set x = [1] | batch(2, 'x') %}{% set x = x | zip(x) %}{{ x }}",
+            "{% set x = ['x'] | chain(['y']) %}{{ x }}",
             "{{ title | replace('', title) | replace('', title) | replace('', title) }}",
             doubling.as_str(),
             &"x".repeat(MAX_SOURCE + 1),
@@ -197,5 +214,40 @@ mod tests {
         }
         assert_eq!(of(&"x".repeat(MAX_SOURCE)), Ok(()));
         const { assert!(MAX_SOURCE < MAX_TEXT) };
+    }
+
+    #[test]
+    fn a_list_of_lists_would_cost_more_than_its_steps_and_is_refused() {
+        for (list, use_of_it) in [
+            ("[x, x]", "{{ x }}"),
+            ("(x, x)", "{{ x ~ 'a' }}"),
+            ("{'a': x, 'b': x}", "{{ x == x }}"),
+            ("[x, x]", "{{ x | join }}"),
+        ] {
+            let source =
+                "{% set x = title %}\n".to_owned() + &format!("{{% set x = {list} %}}").repeat(40);
+            let refused = of(&(source + use_of_it)).unwrap_err();
+            assert!(refused.contains("line 2: a list or map"), "{list}: {refused}");
+        }
+    }
+
+    #[test]
+    fn the_deepest_template_is_read_or_refused_and_ends_nothing() {
+        for part in ["not ", "-", "1~", "1**", "1 if ", "1 and ", "[", "(", "{1:", "{% if 1 %}"] {
+            for behind in ["", "1 }}"] {
+                let source =
+                    "{{ ".to_owned() + &part.repeat((MAX_SOURCE - 8) / part.len()) + behind;
+                // Which of both it is, is the engine's matter.
+                let _ = of(&source);
+            }
+        }
+        for part in ["|e", ".a", "[0]", "()", " if 1", " is odd", "%}{% elif 1 "] {
+            let source =
+                "{{ title".to_owned() + &part.repeat((MAX_SOURCE - 16) / part.len()) + " }}";
+            let _ = of(&source);
+        }
+        let least = "{{ title[9223372036854775807:-9223372036854775808:-9223372036854775808] }}";
+        let _ = of(least);
+        assert_eq!(of("{{ title }}"), Ok(()));
     }
 }

@@ -34,7 +34,24 @@ pub(super) fn spans(text: &str) -> Vec<Span> {
         quoted = behind.next() == Some(open);
         rest = behind.as_str();
     }
+    trim(&mut spans);
     spans
+}
+
+/// A text begins and ends with what can be seen: a value that is empty may stand before or behind.
+fn trim(spans: &mut Vec<Span>) {
+    let is_blank = |span: &Span| span.text().trim().is_empty();
+    while spans.last().is_some_and(is_blank) {
+        spans.pop();
+    }
+    let blank = spans.iter().take_while(|span| is_blank(span)).count();
+    spans.drain(..blank);
+    let words = |span: &mut Span, trimmed: fn(&str) -> &str| {
+        let (Span::Ours(text) | Span::Quoted(text)) = span;
+        *text = trimmed(text).to_owned();
+    };
+    spans.first_mut().into_iter().for_each(|span| words(span, str::trim_start));
+    spans.last_mut().into_iter().for_each(|span| words(span, str::trim_end));
 }
 
 fn push(spans: &mut Vec<Span>, piece: &str, quoted: bool) {
@@ -82,5 +99,14 @@ mod tests {
         assert_eq!(spans("for @\u{2}all\u{3}"), [ours("for "), quoted("@all")]);
         assert_eq!(spans("@\u{2}all\u{3}"), [quoted("@all")]);
         assert_eq!(spans("@\u{2}\u{3} x"), [ours("@"), ours(" x")]);
+    }
+
+    #[test]
+    fn report_47_a_text_begins_and_ends_with_what_can_be_seen() {
+        let (ours, quoted) = (|text: &str| Span::ours(text), |text: &str| Span::quoted(text));
+        for blank in ["\u{2}\u{3} \u{2}\u{3}", "\u{2}\u{3}\n", " \u{2} \u{3}", "\n\n"] {
+            assert_eq!(spans(blank), [], "{blank:?}");
+        }
+        assert_eq!(spans("\u{2}\u{3}\n\u{2} a\u{3} b \u{2}\u{3}\n"), [quoted("a"), ours(" b")]);
     }
 }

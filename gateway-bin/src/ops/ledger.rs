@@ -37,7 +37,8 @@ pub(super) fn misplaced(ctx: &Context) -> Option<(String, &'static str)> {
         return Some((error.to_string(), "set `ledger` to another place"));
     }
     // The nearest place that is there: the rest is made. What is tried there has no name, and is gone again.
-    let folder = path.ancestors().skip(1).find(|folder| folder.exists())?;
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let folder = whole.ancestors().skip(1).find(|folder| folder.exists())?;
     let error = tempfile::tempfile_in(folder).err()?;
     let said = format!("its folder cannot be written: {error}");
     Some((said, "make the folder writable for this user, or set `ledger`"))

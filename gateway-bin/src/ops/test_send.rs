@@ -68,6 +68,9 @@ pub fn prepare(ctx: &Context, test: &Test) -> anyhow::Result<Ready> {
     if !is_session && test.profile.is_some() {
         bail!(Unusable("--profile goes with `api_server`: only sessions have one".to_owned()));
     }
+    if is_session && !test.thread.is_empty() {
+        bail!(Unusable("--thread goes with chats: a session has no threads".to_owned()));
+    }
     if is_session && !test.turn {
         bail!(Unusable(format!(
             "a message to a session is a turn of its agent, with its cost and whatever the agent does; say --yes \

@@ -249,10 +249,8 @@ impl Campaign {
     /// kill -9. The others stand still until it is noted what was in flight.
     async fn kill(&mut self, victims: Range<usize>) {
         self.still(victims.clone()).await;
-        for process in self.running.drain(victims) {
-            process.kill().await;
-            self.kills += 1;
-        }
+        self.kills += victims.len();
+        Process::kill_all(self.running.drain(victims).collect()).await;
         let lives = |claim: &InFlight| {
             self.running.iter().any(|process| claim.pid == i64::from(process.id()))
         };

@@ -134,6 +134,17 @@ impl Process {
         self.child.kill().await.unwrap();
     }
 
+    /// SIGKILL for all of them at once: none lives on to take over what another leaves. They are gone when
+    /// this returns.
+    pub async fn kill_all(mut these: Vec<Self>) {
+        for one in &mut these {
+            one.child.start_kill().unwrap();
+        }
+        for mut one in these {
+            one.child.wait().await.unwrap();
+        }
+    }
+
     /// SIGTERM.
     pub fn terminate(&self) {
         self.signal("-TERM");

@@ -95,6 +95,7 @@ async fn what_cannot_be_sent_is_refused_before_anything_leaves() {
             "no channel api_server/ghost",
         ),
         (&["telegram", "--chat", "1", "--profile", "work"], "--profile goes with `api_server`"),
+        (&["api_server", "--chat", "s", "--yes", "--thread", "7"], "a session has no threads"),
         (&["telegram"], "--chat"),
     ] {
         let arguments: Vec<&str> =

@@ -55,9 +55,13 @@ fn refuse_folder(path: &Path) -> Result<(), StoreError> {
 /// [`StoreError::LedgerRefused`].
 pub fn check_place(ledger: &Path) -> Result<(), StoreError> {
     refuse_folder(ledger)?;
-    // What is not there yet will lie where the nearest folder above it lies.
-    let there = ledger.ancestors().find_map(|path| fs::canonicalize(path).ok());
-    refuse_network(&there.unwrap_or_else(|| ledger.to_owned()))
+    refuse_network(&nearest(ledger))
+}
+
+/// What is not there yet will lie where the nearest folder above it lies.
+fn nearest(ledger: &Path) -> PathBuf {
+    let whole = std::path::absolute(ledger).unwrap_or_else(|_| ledger.to_owned());
+    whole.ancestors().find_map(|path| fs::canonicalize(path).ok()).unwrap_or_default()
 }
 
 /// Makes the ledger's empty file, unless it is there.
@@ -179,6 +183,11 @@ mod tests {
         let ledger = dir.path().join("state").join("ledger.db");
         check_place(&ledger).unwrap();
         assert!(!dir.path().join("state").exists());
+        assert_eq!(nearest(&ledger), dir.path().canonicalize().unwrap());
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        for relative in ["no-ledger.db", "./no-ledger.db", "no-folder/no-ledger.db"] {
+            assert_eq!(nearest(Path::new(relative)), here, "{relative}");
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-use gateway_adapters::http::{NOT_PUBLIC, PROXY, PROXY_LOGIN};
 use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
@@ -15,7 +14,10 @@ use kanban_notify::{
 use serde::Serialize;
 
 use super::{Context, Unusable, lacking, subs, time::Moment};
-use crate::hermes::DEFAULT_PROFILE;
+use crate::{
+    hermes::DEFAULT_PROFILE,
+    wiring::{InTheWay, in_the_way},
+};
 
 /// What is to be sent where.
 #[derive(Clone, Debug)]
@@ -156,6 +158,7 @@ impl Ready {
 
 /// What to do after a verdict on a message.
 pub(super) fn next(verdict: &Verdict) -> String {
+    let way = in_the_way(verdict.detail());
     let next = match verdict {
         Verdict::Delivered(_) | Verdict::Part { .. } => "",
         Verdict::Moved { .. } => "subscribe the chat under its new name",
@@ -164,14 +167,13 @@ pub(super) fn next(verdict: &Verdict) -> String {
             return format!("try again in {wait}; `run` waits by itself");
         }
         Verdict::Busy { retry_after: None, .. } => "try again later; `run` does so by itself",
-        Verdict::Unreachable { detail } if detail.as_str().contains(PROXY) => {
-            if detail.as_str().contains(PROXY_LOGIN) {
-                "put the right name and password into HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, as in \
-                 http://NAME:PASSWORD@HOST:PORT, and restart `run`"
-            } else {
-                "see whether that proxy works and whether its address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is \
-                 right; `run` goes on trying"
-            }
+        Verdict::Unreachable { .. } if way == InTheWay::ProxyLogin => {
+            "put the right name and password into HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, as in \
+             http://NAME:PASSWORD@HOST:PORT, and restart `run`"
+        }
+        Verdict::Unreachable { .. } if way == InTheWay::Proxy => {
+            "see whether that proxy works and whether its address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is \
+             right; `run` goes on trying"
         }
         Verdict::Unreachable { .. } => {
             "see whether the server runs and whether its address is right; `run` goes on trying"
@@ -179,8 +181,8 @@ pub(super) fn next(verdict: &Verdict) -> String {
         Verdict::Retryable { .. } => "try again; `run` does so by itself, less and less often",
         Verdict::FailedTurn { .. } => "see the log of the agent: the turn began and failed",
         Verdict::Unknown { .. } => "look into the chat: it may be there",
-        Verdict::Permanent { fault, detail } => match fault {
-            Fault::Target if detail.as_str().contains(NOT_PUBLIC) => {
+        Verdict::Permanent { fault, .. } => match fault {
+            Fault::Target if way == InTheWay::NotPublic => {
                 "allow the address there, or send to a public one"
             }
             Fault::Target => {

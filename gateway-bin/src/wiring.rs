@@ -3,6 +3,7 @@
 mod files;
 mod outlook;
 mod push;
+mod way;
 mod wording;
 
 use std::{
@@ -42,6 +43,7 @@ use crate::{
 pub(crate) use outlook::{Outlook, check, find_boards, hermes_now, outlook, push_settings};
 use push::PushMaker;
 pub(crate) use push::Unusable;
+pub(crate) use way::{InTheWay, in_the_way};
 
 /// How long the bytes of a claim are kept at most once it is over.
 const KEEP_BODIES: Duration = Duration::from_secs(86_400);

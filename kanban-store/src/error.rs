@@ -288,7 +288,7 @@ pub enum StoreError {
         slug: String,
     },
     /// The ledger, or a file beside it, could not be read or written.
-    #[error("{operation} {} failed", path.display())]
+    #[error("{operation} {} failed; {}", path.display(), crate::failure::ELSEWHERE)]
     LedgerFile {
         /// What was tried.
         operation: &'static str,
@@ -354,7 +354,7 @@ pub enum StoreError {
         source: Box<Self>,
     },
     /// No connection to the ledger.
-    #[error("cannot open the ledger {}", path.display())]
+    #[error("cannot open the ledger {}; {}", path.display(), crate::failure::ELSEWHERE)]
     LedgerConnect {
         /// The file.
         path: PathBuf,

@@ -6,6 +6,10 @@ use crate::error::StoreError;
 pub(crate) const ANEW: &str = "that repeats nothing that is settled, but what was under way or of unknown \
     outcome may be told again, and the dead letters and the history of outcomes are lost";
 
+/// What to do about a ledger, or a file beside it, that cannot be had.
+pub(crate) const ELSEWHERE: &str =
+    "let this user read and write there, or set `ledger` to another place";
+
 #[cfg(feature = "board")]
 impl StoreError {
     /// Whether the operation is impossible as things stand on the board, and may be possible later.
@@ -62,6 +66,13 @@ impl StoreError {
     pub(crate) fn of_ledger(self, path: &std::path::Path) -> Self {
         use crate::trouble::Trouble;
 
+        // Said already, by whoever was nearer to it.
+        if matches!(
+            self,
+            Self::LedgerDamaged { .. } | Self::LedgerReadOnly { .. } | Self::LedgerFull { .. }
+        ) {
+            return self;
+        }
         let mut cause: Option<&dyn std::error::Error> = Some(&self);
         let mut found = Trouble::Other;
         while let Some(error) = cause {

@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     guard::{Blocked, Guard, Resolver},
-    proxy::{Proxies, Route},
+    proxy::{PROXY, PROXY_LOGIN, Proxies, Route},
     redact::Redactor,
     verdict::NoAnswer,
 };
@@ -163,6 +163,7 @@ impl HttpClient {
         if let Some(authorization) = self.proxies.authorization(&head.uri) {
             head.headers.insert(header::PROXY_AUTHORIZATION, authorization);
         }
+        let proxy = self.proxies.name(&head.uri);
         let mut request = Request::from_parts(head, body);
         let connection = capture_connection(&mut request);
         let mut response = pin!(self.inner.request(request));
@@ -171,13 +172,21 @@ impl HttpClient {
         let answered = match timeout_at(connecting, &mut response).await {
             Ok(answered) => Ok(answered),
             Err(_) if !was_connected(&connection) => {
-                return Err(NoAnswer::NotSent(Detail::new(
-                    "connecting took too long, nothing was sent",
-                )));
+                let by = proxy.map(|proxy| format!("{PROXY}{proxy}: ")).unwrap_or_default();
+                let said = format!("{by}connecting took too long, nothing was sent");
+                return Err(NoAnswer::NotSent(Detail::new(&said)));
             }
             Err(_) => timeout_at(deadline, &mut response).await,
         };
         match answered {
+            // Only a proxy answers so, before it hands anything on.
+            Ok(Ok(response))
+                if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+                    && proxy.is_some() =>
+            {
+                let said = format!("{PROXY}{}: {PROXY_LOGIN}", proxy.unwrap_or_default());
+                Err(NoAnswer::NotSent(Detail::new(&said)))
+            }
             Ok(Ok(response)) => {
                 let (head, body) = response.into_parts();
                 Ok(Reply {

@@ -77,11 +77,13 @@ impl Guard {
     }
 }
 
+/// The words on an address that is refused.
+pub const NOT_PUBLIC: &str = "is not a public address";
+
 /// The host has no address that may be dialled.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "{address} is not a public address and nothing was sent; `{setting}` can allow it: name it there, \
-     restart `run`, then `kanban-gateway dead retry`"
+    "{address} {NOT_PUBLIC} and nothing was sent; `{setting}` can allow it: name it there and restart `run`"
 )]
 pub(super) struct Blocked {
     address: IpAddr,

@@ -73,6 +73,11 @@ impl Proxies {
         if uri.host().is_none_or(is_this_machine) { None } else { matcher.intercept(uri) }
     }
 
+    /// The proxy's host and port, where there is one for an address.
+    pub(super) fn name(&self, uri: &Uri) -> Option<String> {
+        self.of(uri).map(|proxy| name(&proxy))
+    }
+
     /// What a request has to carry for the proxy that hands it on. What goes through a tunnel carries
     /// nothing: the proxy was told when it was made.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
@@ -137,11 +142,20 @@ impl Route {
     }
 }
 
+/// How the words on a request begin that failed at a proxy; its host and port follow.
+pub const PROXY: &str = "the proxy ";
+/// The words on a proxy that wants a name and a password, or others.
+pub const PROXY_LOGIN: &str = "proxy authorization required";
+
+fn name(proxy: &Intercept) -> String {
+    proxy.uri().authority().map(ToString::to_string).unwrap_or_default()
+}
+
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A step of the way through a proxy failed: nothing was sent.
 #[derive(Debug, thiserror::Error)]
-#[error("the proxy {proxy}")]
+#[error("{PROXY}{proxy}")]
 struct ProxyError {
     proxy: String,
     #[source]
@@ -165,7 +179,7 @@ impl Service<Uri> for Route {
                 Ok(Way { stream, handed_on: false })
             });
         };
-        let name = proxy.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let name = name(&proxy);
         let failed = |source| ProxyError { proxy: name, source };
         if to.scheme_str() == Some("https") {
             let tunnel = Tunnel::new(proxy.uri().clone(), self.proxy.clone());

@@ -120,7 +120,7 @@ fn make(_: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, AdapterE
     Ok(Arc::new(Email {
         format: Format::new(Unit::Bytes, settings.max_length(LIMIT), str::to_owned, str::to_owned),
         redactor: Redactor::new(secrets),
-        origin: settings.origin().to_owned(),
+        origin: settings.origin_or(&PLATFORM, "password"),
         server,
         from,
         name,

@@ -137,6 +137,10 @@ impl Post for Gotify {
 
     /// Nothing but messages can be asked for with the token of an application; one without a text is
     /// refused once the token is known.
+    fn has_threads(&self) -> bool {
+        false
+    }
+
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
         Ok(self.post(&json!({})))
     }

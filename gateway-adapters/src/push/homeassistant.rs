@@ -189,6 +189,10 @@ impl Post for HomeAssistant {
         self.refused(answer)
     }
 
+    fn has_threads(&self) -> bool {
+        false
+    }
+
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
         self.spent.check()?;
         Ok(authorized(get(self.running.clone()), &self.authorization))

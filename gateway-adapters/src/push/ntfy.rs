@@ -112,7 +112,7 @@ fn make(client: HttpClient, settings: &Settings) -> Result<Arc<dyn Channel>, Ada
                 str::to_owned,
                 if is_markdown { markdown } else { str::to_owned },
             ),
-            caller: Caller::new(client, settings.origin(), token),
+            caller: Caller::new(client, &settings.origin_or(&PLATFORM, "token"), token),
             pace: Pace::new(VISITOR),
             name,
         },
@@ -229,6 +229,10 @@ impl Post for Ntfy {
         Box::pin(self.send_files(next, files, caption))
     }
 
+    fn has_threads(&self) -> bool {
+        false
+    }
+
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
         Ok(self.authorized(get(self.probe.clone())))
     }
@@ -238,6 +242,10 @@ impl Post for Ntfy {
         match answer.status.as_u16() {
             // A server without accounts refuses nobody.
             200..=299 | 404 => Ok(()),
+            // Nothing was shown that could be refused: somebody before the server keeps us out.
+            403 if self.authorization.is_none() => {
+                Err(self.line.caller.fault(Fault::Target, answer, words))
+            }
             401 | 403 => Err(self.line.caller.fault(Fault::Credential, answer, words)),
             _ => Err(self.line.caller.refused(answer, words)),
         }

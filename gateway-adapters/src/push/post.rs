@@ -12,7 +12,7 @@ use kanban_notify::{
     ids::ChannelName,
     message::{Destination, Message, Parcel, Span},
     ports::{Channel, LookError},
-    verdict::{Receipt, Verdict},
+    verdict::{Fault, Receipt, Verdict},
 };
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use super::{
     attach::{Groups, carry},
     call::{Answer, Caller, Lost},
     pace::{Cap, Pace},
-    pin::{Next, Part, next, pin_files},
+    pin::{Next, Part, next, pin_files, unfit},
     split::Format,
 };
 use crate::files::OpenFile;
@@ -56,6 +56,11 @@ pub trait Post: Send + Sync {
     /// What it takes besides text.
     fn takes(&self) -> Takes {
         Takes::NOTHING
+    }
+
+    /// Whether a chat has threads; one that a subscription names is refused where it has none.
+    fn has_threads(&self) -> bool {
+        true
     }
 
     /// How the files of a message are divided into parts.
@@ -116,6 +121,9 @@ impl<P: Post> Posting<P> {
     async fn sent(&self, parcel: &Parcel) -> Result<Verdict, Verdict> {
         let Line { caller, pace, .. } = self.0.line();
         let mut next = next(parcel)?;
+        if !next.thread.is_empty() && !self.0.has_threads() {
+            return Err(unfit(Fault::Thread, "this platform has no threads"));
+        }
         let now = next.clone();
         let (to, cap) = self.0.cap(&now);
         let write = |spans: &[Span]| self.0.part(1, spans);

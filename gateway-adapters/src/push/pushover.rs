@@ -193,6 +193,10 @@ impl Post for Pushover {
         self.refused(answer)
     }
 
+    fn has_threads(&self) -> bool {
+        false
+    }
+
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {
         Ok(get(self.limits.clone()))
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kanban_notify::ids::ChannelName;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::Platform;
 use crate::{AdapterError, error::NOT_SET, http::base::base};
 
 /// One thing that can be set.
@@ -102,6 +103,16 @@ impl Settings {
     /// Where the secrets come from; empty where nobody said.
     pub fn origin(&self) -> &str {
         &self.secret_from
+    }
+
+    /// The same, or which field a secret that is not set would stand in.
+    pub fn origin_or(&self, platform: &Platform, name: &str) -> String {
+        if !self.secret_from.is_empty() {
+            return self.secret_from.clone();
+        }
+        let variable = platform.fields.iter().find(|field| field.name == name);
+        let variable = variable.map(|field| field.variable).unwrap_or_default();
+        format!("`{}.{name}` ({variable}), which is not set", platform.name)
     }
 
     /// The value of a field, if it is set.

@@ -95,8 +95,26 @@ async fn report_142_a_proxy_that_hangs_ends_at_the_limit_for_connecting() {
         let hasty = through(&proxy.url(), Duration::from_millis(100));
         let lost = hasty.fetch(get("https://chat.example"), LIMITS, 0).await.unwrap_err();
         assert!(matches!(&lost, NoAnswer::NotSent(_)), "{lost:?}");
-        assert!(lost.detail().as_str().contains("took too long"), "{lost:?}");
+        let said = lost.detail().as_str();
+        assert!(
+            said.contains("took too long") && said.starts_with("the proxy 127.0.0.1:"),
+            "{said}"
+        );
     }
+}
+
+#[tokio::test]
+async fn report_142_d7_a_proxy_that_wants_a_login_for_a_plain_request_says_so() {
+    let acts = vec![RawAct::ReadHead, RawAct::respond("407 Proxy Authentication Required", "", "")];
+    let proxy = RawServer::start(vec![acts]).await.unwrap();
+    let lost =
+        patient(&proxy.url()).fetch(get("http://chat.example"), LIMITS, 0).await.unwrap_err();
+    let said = lost.detail().as_str();
+    assert!(
+        matches!(lost, NoAnswer::NotSent(_)) && said.contains("the proxy 127.0.0.1:"),
+        "{said}"
+    );
+    assert!(said.contains("proxy authorization required"), "{said}");
 }
 
 #[tokio::test]

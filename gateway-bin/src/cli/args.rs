@@ -209,6 +209,9 @@ pub(super) enum BoardCommand {
         /// Its name.
         #[arg(add = complete::boards())]
         slug: String,
+        /// Also where something is owed from it: that waits until its folder is moved back.
+        #[arg(long)]
+        force: bool,
     },
     /// Make a board the one that commands mean when none is named, here and in Hermes.
     Use {

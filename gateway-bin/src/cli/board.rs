@@ -53,8 +53,8 @@ pub(super) fn board(command: BoardCommand, ctx: &Context) -> anyhow::Result<Exit
         BoardCommand::Create { slug, name } => {
             say!("{}", boards::create(ctx, &slug, name.as_deref())?);
         }
-        BoardCommand::Archive { slug } => {
-            say!("{}", boards::archive(ctx, &slug)?);
+        BoardCommand::Archive { slug, force } => {
+            say!("{}", boards::archive(ctx, &slug, force)?);
         }
         BoardCommand::Use { slug } => {
             let slug = slug.trim().to_lowercase();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::bail;
 use kanban_store::{
+    StoreError,
     board::{
         PollPace,
         discovery::{self, Homes},
@@ -11,7 +13,7 @@ use kanban_store::{
 };
 use serde::Serialize;
 
-use super::{Context, on_board, unix_now};
+use super::{Context, Refused, Unusable, on_board, status, unix_now};
 
 /// A board in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -48,12 +50,12 @@ pub struct BoardShown {
     pub columns: Vec<&'static str>,
 }
 
-/// Every board of Hermes' home.
+/// Every board of Hermes' home, and those that only the configuration names.
 pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
     let env = ctx.variables();
     let boards = discovery::discover(&env)?;
     let current = discovery::resolve(&env, None).ok().map(|board| board.path);
-    Ok(boards
+    let mut lines: Vec<BoardLine> = boards
         .into_iter()
         .map(|board| BoardLine {
             current: current.as_ref() == Some(&board.path),
@@ -63,7 +65,15 @@ pub fn list(ctx: &Context) -> anyhow::Result<Vec<BoardLine>> {
             present: board.present,
             archived: board.archived,
         })
-        .collect())
+        .collect();
+    for (slug, path) in ctx.boards()? {
+        let (present, path) = (path.exists(), path.display().to_string());
+        if lines.iter().all(|line| line.path != path) {
+            let name = slug.clone();
+            lines.push(BoardLine { slug, name, path, present, archived: false, current: false });
+        }
+    }
+    Ok(lines)
 }
 
 /// Everything about the board that `slug` names, or the current one.
@@ -103,21 +113,51 @@ pub fn show(ctx: &Context, slug: Option<&str>) -> anyhow::Result<BoardShown> {
 
 /// Makes a board that Hermes can open; answers with its file.
 pub fn create(ctx: &Context, slug: &str, name: Option<&str>) -> anyhow::Result<String> {
-    let path = write::create_named_board(&homes(ctx)?, slug, name, unix_now())
-        .map_err(|error| on_board(error, slug))?;
+    let path = write::create_named_board(&homes(ctx)?, slug, name, unix_now());
+    let path = path.map_err(|error| match error {
+        StoreError::BoardExists { .. } => Refused(format!(
+            "{error}; take it as it is, see `kanban-gateway board list`, or give the new one another name"
+        ))
+        .into(),
+        error => on_board(error, slug),
+    })?;
     Ok(path.display().to_string())
 }
 
-/// Puts a board away with everything in its folder; answers with the folder's new place.
-pub fn archive(ctx: &Context, slug: &str) -> anyhow::Result<String> {
+/// Puts a board away with everything in its folder; answers with the folder's new place. Refused where
+/// something is owed from it, unless that is to wait with `force`.
+pub fn archive(ctx: &Context, slug: &str, force: bool) -> anyhow::Result<String> {
+    let found = discovery::resolve(&ctx.variables(), Some(slug))
+        .map_err(|error| not_in_hermes(ctx, error, slug, "take it out of `boards`"))?;
+    let owed = status::owed(ctx, &found.slug, &found.path)?;
+    if owed > 0 && !force {
+        let what = if owed == 1 { "1 delivery".to_owned() } else { format!("{owed} deliveries") };
+        bail!(Refused(format!(
+            "{what} of board `{slug}` not settled: have `kanban-gateway run` or `once` finish, as `kanban-gateway \
+             status` shows; or let it wait in the archive with --force, until the folder is moved back"
+        )));
+    }
     let place = write::archive_board(&homes(ctx)?, slug, unix_now())
         .map_err(|error| on_board(error, slug))?;
     Ok(place.display().to_string())
 }
 
+/// An error of what only boards of Hermes' home can have, with `advice` for one that it knows not.
+fn not_in_hermes(ctx: &Context, error: StoreError, slug: &str, advice: &str) -> anyhow::Error {
+    match ctx.configured(slug) {
+        Some(_) => Unusable(format!(
+            "only `boards` in the configuration names `{slug}`, and Hermes knows no such board: {advice}"
+        ))
+        .into(),
+        None => ctx.unresolved(error),
+    }
+}
+
 /// Makes a board the current one; answers with the one that the environment names instead, if any.
 pub fn use_board(ctx: &Context, slug: &str) -> anyhow::Result<Option<String>> {
-    write::use_board(&homes(ctx)?, slug).map_err(|error| on_board(error, slug))?;
+    let advice = format!("name it with --board {slug}");
+    write::use_board(&homes(ctx)?, slug)
+        .map_err(|error| not_in_hermes(ctx, error, slug, &advice))?;
     let env = ctx.variables();
     let meant = discovery::resolve(&env, None)?;
     let wanted = discovery::resolve(&env, Some(slug))?;

@@ -3,6 +3,7 @@
 mod delivery;
 
 use anyhow::{Context as _, bail};
+use kanban_notify::ownership;
 use kanban_store::{
     board::FoundTask,
     ledger::operator::{DeadDetail, DeadLeg, Operator, ReplayFilter, SubscriptionFilter},
@@ -36,9 +37,17 @@ pub fn list(ctx: &Context, dropped: bool) -> anyhow::Result<Vec<DeadLeg>> {
 
 /// Everything about one delivery.
 pub fn show(ctx: &Context, leg: i64) -> anyhow::Result<DeadDetail> {
-    let shown = ledger(ctx)?.dead_show(leg)?;
+    let mut ledger = ledger(ctx)?;
     let none = || Missing(format!("there is no delivery {leg}; see `kanban-gateway dead list`"));
-    Ok(shown.ok_or_else(none)?)
+    let mut shown = ledger.dead_show(leg)?.ok_or_else(none)?;
+    let DeadLeg { platform, kind, profile, due_at, .. } = &mut shown.leg;
+    let channel = ownership::channel(platform, kind == "wake", profile);
+    // Nothing goes out while its channel rests.
+    let rest = ledger.pauses()?.into_iter().find(|pause| pause.channel == channel.as_str());
+    if let Some(pause) = rest.filter(|pause| pause.until > kanban_store::ledger::now()) {
+        *due_at = pause.until.max(*due_at);
+    }
+    Ok(shown)
 }
 
 /// Plans dead letters anew; all of them for no ids.
@@ -84,10 +93,10 @@ fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<Option<
         let boards: Vec<String> =
             ledger.boards_list()?.into_iter().map(|board| board.slug).collect();
         if !boards.contains(slug) {
-            bail!(
+            bail!(Missing(format!(
                 "nothing matches: the ledger knows no board `{slug}`, only: {}",
                 boards.join(", ")
-            );
+            )));
         }
     }
     let copies = ledger.subscription_list(&SubscriptionFilter::default())?;
@@ -98,17 +107,17 @@ fn known(ledger: &mut Operator, selection: &Selection) -> anyhow::Result<Option<
         let tasks = tasks.map(|copy| copy.task.as_str());
         whole = the_one(FoundTask::among(tasks, task), task)?;
         if whole.is_none() {
-            bail!(
+            bail!(Missing(format!(
                 "nothing matches: no subscription to task {task} was served; see `kanban-gateway sub list`"
-            );
+            )));
         }
     }
     if let Some(id) = selection.subscription
         && !copies.iter().any(|copy| copy.id == id)
     {
-        bail!(
+        bail!(Missing(format!(
             "nothing matches: there is no subscription {id}; ids are in `kanban-gateway sub list`"
-        );
+        )));
     }
     Ok(whole)
 }

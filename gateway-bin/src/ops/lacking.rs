@@ -17,7 +17,8 @@ pub(super) fn why(outlook: &Outlook, platform: &str) -> String {
     match unusable {
         Some(unusable) => format!("its settings cannot be used: {}", unusable.problem),
         None if is_built(&name) => Why::NoChannel.text().to_owned(),
-        None => format!("this build has no platform `{name}`"),
+        // It begins as the log of `run` says it.
+        None => format!("{}: this build has no platform `{name}`", Why::NoChannel.text()),
     }
 }
 

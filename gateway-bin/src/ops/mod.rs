@@ -19,14 +19,17 @@ pub mod time;
 pub mod watch;
 pub mod why;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::Context as _;
 use kanban_store::{
     StoreError,
     board::{
         Board,
-        discovery::{self, BoardPath},
+        discovery::{self, BoardPath, Homes},
     },
     ledger::operator::Operator,
 };
@@ -52,12 +55,13 @@ pub struct Context {
 impl Context {
     /// The board that `slug` names, or the current one.
     pub(crate) fn board(&self, slug: Option<&str>) -> anyhow::Result<(BoardPath, Board)> {
-        let found =
-            discovery::resolve(&self.variables(), slug).map_err(|error| match usage(error) {
-                Ok(unusable) => unusable,
-                Err(error @ StoreError::UnknownBoard { .. }) => unknown_board(&error),
-                Err(error) => error.into(),
-            })?;
+        let found = match discovery::resolve(&self.variables(), slug) {
+            Ok(found) => found,
+            Err(error) => match slug.and_then(|slug| self.configured(slug)) {
+                Some(found) => found,
+                None => return Err(self.unresolved(error)),
+            },
+        };
         let board = Board::open(&found.path).map_err(|error| match error {
             StoreError::BoardMissing { .. } if slug.is_none() => {
                 Missing(no_current_board(self, &found.slug)).into()
@@ -71,6 +75,33 @@ impl Context {
                 .context(format!("board `{}` cannot be opened", found.slug)),
         })?;
         Ok((found, board))
+    }
+
+    /// The board of this name that nothing but `boards` in the configuration names.
+    fn configured(&self, slug: &str) -> Option<BoardPath> {
+        let found = crate::wiring::find_boards(&self.config, &self.env).ok()?;
+        let board = found.into_iter().find(|board| board.slug == slug.trim())?;
+        Some(BoardPath {
+            archived: false,
+            name: board.slug.clone(),
+            present: board.path.exists(),
+            path: board.path,
+            slug: board.slug,
+        })
+    }
+
+    /// A name that leads to no board, with where that may be.
+    fn unresolved(&self, error: StoreError) -> anyhow::Error {
+        let error = match usage(error) {
+            Ok(unusable) => return unusable,
+            Err(error) => error,
+        };
+        let StoreError::UnknownBoard { slug } = &error else { return error.into() };
+        let homes = Homes::find(&self.variables()).ok();
+        match homes.and_then(|homes| put_away(&homes.database(slug))) {
+            Some(back) => Missing(format!("{error}: it was put away; {back}")).into(),
+            None => unknown_board(&error),
+        }
     }
 
     /// Every board that is there and not archived.
@@ -111,6 +142,17 @@ pub struct Unusable(pub String);
 #[error("{0}")]
 pub struct Missing(pub String);
 
+/// Something that cannot be done as things stand, with what to do first.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// How a board comes back whose file would be at `path`, if it was put away.
+pub(crate) fn put_away(path: &Path) -> Option<String> {
+    let (place, folder) = (discovery::put_away(path)?, path.parent()?);
+    Some(format!("`mv {} {}` brings it back", place.display(), folder.display()))
+}
+
 fn unknown_board(error: &StoreError) -> anyhow::Error {
     Missing(format!("{error}; see `kanban-gateway board list`")).into()
 }
@@ -141,6 +183,9 @@ pub fn failure(error: &anyhow::Error) -> Failure {
     }
     if error.is::<Missing>() {
         return Failure::Missing;
+    }
+    if error.is::<Refused>() {
+        return Failure::Refused;
     }
     match error.downcast_ref::<StoreError>() {
         Some(error) if error.is_refusal() => Failure::Refused,

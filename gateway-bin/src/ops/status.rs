@@ -8,12 +8,12 @@ mod lag;
 mod pending;
 mod unserved;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use kanban_notify::time::Timestamp;
 use serde::Serialize;
 
-use super::{Context, time::Moment};
+use super::{Context, ledger, time::Moment};
 use crate::hermes::Ownership;
 
 /// An event of ours is planned within so many seconds of its commit, unless something is in the way.
@@ -208,6 +208,9 @@ pub struct Unserved {
 /// Looks at everything once; changes nothing. What cannot be looked at is a reason, not an error.
 pub fn status(ctx: &Context) -> Status {
     let mut reasons = Vec::new();
+    if let Some((said, next)) = ledger::misplaced(ctx) {
+        reasons.push(format!("ledger {}: {said}; {next}", ctx.config.ledger.display()));
+    }
     let mut noted = |error: anyhow::Error| reasons.push(format!("{error:#}"));
     let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
     let outlook =
@@ -230,7 +233,7 @@ pub fn status(ctx: &Context) -> Status {
     let mut owed = unserved::reasons(&unserved, &outlook, &ctx.config.hermes_home);
     reasons.extend(unserved::refused(&unserved, &outlook));
     let mut problems = hermes.problems();
-    problems.extend(unserved::problems(&outlook));
+    problems.extend(unserved::problems(&unserved, &outlook));
     let mut status = Status {
         health: Health::Healthy,
         reasons: Vec::new(),
@@ -265,6 +268,22 @@ pub fn status(ctx: &Context) -> Status {
     };
     status.reasons = reasons;
     status
+}
+
+/// How much of a board is not settled, or not even taken in.
+pub(super) fn owed(ctx: &Context, slug: &str, path: &Path) -> anyhow::Result<i64> {
+    let hermes = crate::wiring::hermes_now(&ctx.config, &ctx.env);
+    let outlook = crate::wiring::outlook(&ctx.config, &ctx.env, &hermes)?;
+    let ledger = ctx.ledger()?.map(deliveries::Known::read).transpose()?;
+    let known = ledger.unwrap_or_default();
+    let policy = ctx.config.policy(false);
+    let looked = boards::look(&[(slug.to_owned(), path.to_owned())], &known, &policy, &outlook);
+    let now = Timestamp::from_micros(kanban_store::ledger::now());
+    let oldest = now.before(policy.max_age).secs();
+    let pending = looked.pending.iter().flat_map(|(_, rows)| rows);
+    let pending: i64 = pending.filter_map(|row| Some(row.since(oldest)?.0)).sum();
+    let settling = known.board(path).map_or(0, |board| known.owed(board.id));
+    Ok(settling.saturating_add(pending))
 }
 
 /// Whether a process is alive that delivers.

@@ -14,7 +14,10 @@ use kanban_notify::{
 use serde::Serialize;
 
 use super::{Context, Unusable, lacking, subs, time::Moment};
-use crate::hermes::DEFAULT_PROFILE;
+use crate::{
+    hermes::DEFAULT_PROFILE,
+    wiring::{InTheWay, in_the_way},
+};
 
 /// What is to be sent where.
 #[derive(Clone, Debug)]
@@ -153,8 +156,9 @@ impl Ready {
     }
 }
 
-/// What to do after a verdict.
+/// What to do after a verdict on a message.
 pub(super) fn next(verdict: &Verdict) -> String {
+    let way = in_the_way(verdict.detail());
     let next = match verdict {
         Verdict::Delivered(_) | Verdict::Part { .. } => "",
         Verdict::Moved { .. } => "subscribe the chat under its new name",
@@ -163,6 +167,14 @@ pub(super) fn next(verdict: &Verdict) -> String {
             return format!("try again in {wait}; `run` waits by itself");
         }
         Verdict::Busy { retry_after: None, .. } => "try again later; `run` does so by itself",
+        Verdict::Unreachable { .. } if way == InTheWay::ProxyLogin => {
+            "put the right name and password into HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, as in \
+             http://NAME:PASSWORD@HOST:PORT, and restart `run`"
+        }
+        Verdict::Unreachable { .. } if way == InTheWay::Proxy => {
+            "see whether that proxy works and whether its address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is \
+             right; `run` goes on trying"
+        }
         Verdict::Unreachable { .. } => {
             "see whether the server runs and whether its address is right; `run` goes on trying"
         }
@@ -170,13 +182,16 @@ pub(super) fn next(verdict: &Verdict) -> String {
         Verdict::FailedTurn { .. } => "see the log of the agent: the turn began and failed",
         Verdict::Unknown { .. } => "look into the chat: it may be there",
         Verdict::Permanent { fault, .. } => match fault {
+            Fault::Target if way == InTheWay::NotPublic => {
+                "allow the address there, or send to a public one"
+            }
             Fault::Target => {
                 "see whether the chat is right, and whether the sender is a member of it and may write there"
             }
             Fault::Thread => {
                 "see whether the thread is right and open; `run` sends to the chat above it once (`thread_fallback`)"
             }
-            Fault::Credential => "put the right one there",
+            Fault::Credential => "put the right one there, as the reason says",
             Fault::Payload => {
                 "see the receiver's words; a lower `max_length` helps where it takes less"
             }

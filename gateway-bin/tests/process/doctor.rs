@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use gateway_adapters::receiver::push::{PushAct, PushServer, ntfy, telegram};
+use gateway_adapters::receiver::push::{PushAct, PushAnswer, PushServer, ntfy, telegram};
 
 use crate::{
     process::{Process, printed},
@@ -84,7 +84,7 @@ async fn what_fails_is_named_with_what_to_do() {
             "-> put the right one there",
             "fail  channel email: KANBAN_GATEWAY_EMAIL__HOST: `email.address` is not set\n      -> mend it",
             "warn  channel slack: KANBAN_GATEWAY_SLACK__MAX_LENGTH: what is set for `slack` has no effect",
-            "warn  deliveries: board default: 1 row of carrier served by nobody: this build has no platform",
+            "warn  deliveries: board default: 1 row of carrier served by nobody: no channel is configured for this platform: this build has no platform",
         ],
     );
     assert!(!said.contains(key), "{said}");
@@ -138,4 +138,42 @@ async fn channels_are_asked_at_the_same_time_and_each_has_its_limit() {
         ],
     );
     assert!(began.elapsed() < Duration::from_secs(19), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_asked_without_a_message_is_sought_in_no_chat() {
+    let platform = PushServer::start(telegram(TOKEN)).await.unwrap();
+    let world = world(&platform).await;
+    platform.play([PushAct::Answer(PushAnswer::new(200, "<html>a login page</html>"))]);
+    let said = printed(&world, &["doctor"], 4).await;
+    holds(
+        &said,
+        &[
+            "fail  channel telegram: unknown: 200",
+            "-> see whether the address is the platform's own",
+        ],
+    );
+    assert!(!said.contains("it may be there"), "{said}");
+}
+
+#[tokio::test]
+async fn each_step_fits_what_was_found() {
+    let platform = PushServer::start(telegram(TOKEN)).await.unwrap();
+    let world = world(&platform).await;
+    std::fs::write(world.hermes().join(".env"), "NTFY_SERVER_URL=nonsense://x\n").unwrap();
+    std::fs::write(world.board("ops").path(), [7_u8; 9_000]).unwrap();
+    let status = printed(&world, &["status"], 4).await;
+    assert!(status.contains("no row needs it, so nothing is missed"), "{status}");
+    let (task, _) = world.cards.asked("Wake nobody", "..");
+    world.cards.complete(&task, "no such session");
+    printed(&world, &["once"], 3).await;
+    let said = printed(&world, &["doctor", "--offline"], 4).await;
+    holds(
+        &said,
+        &[
+            "warn  deliveries: 1 dead letter (1 parked, 0 expired)\n      -> see `kanban-gateway dead list`",
+            "-> set or mend what it names, or take the rest out",
+            "-> do as it says; nothing is delivered from it until then",
+        ],
+    );
 }

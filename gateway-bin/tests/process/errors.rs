@@ -68,7 +68,7 @@ async fn filters_that_match_nothing_say_why_and_a_replay_says_who_sends() {
         (&["replay", "--task", "t_none"], "no subscription to task t_none was served"),
         (&["replay", "--subscription", "99", "--dry-run"], "there is no subscription 99"),
     ] {
-        let said = printed(&world, arguments, 1).await;
+        let said = printed(&world, arguments, 5).await;
         assert!(said.contains("nothing matches") && said.contains(why), "{arguments:?}: {said}");
     }
     let planned = printed(&world, &["replay", "--task", &task], 0).await;
@@ -189,4 +189,91 @@ async fn help_says_that_a_replay_needs_to_know_which() {
     let help = printed(&World::new().await, &["replay", "--help"], 0).await;
     let about = help.split("Usage:").next().unwrap();
     assert!(about.contains("--task") && about.contains("--since"), "{help}");
+}
+
+#[tokio::test]
+async fn a_place_where_no_ledger_can_be_is_told_with_the_next_step() {
+    let mut world = World::new().await;
+    let place = world.ledger();
+    std::fs::create_dir_all(&place).unwrap();
+    for (command, code) in [("status", 4), ("once", 1), ("run", 1), ("doctor", 4)] {
+        let said = printed(&world, &[command], code).await;
+        assert!(said.contains("it is a folder; set `ledger` to a file"), "{command}: {said}");
+    }
+    std::fs::remove_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(place.parent().unwrap(), "").unwrap();
+    for (command, code) in [("status", 4), ("once", 1)] {
+        let said = printed(&world, &[command], code).await;
+        assert!(said.contains("set `ledger`"), "{command}: {said}");
+    }
+    std::fs::remove_file(place.parent().unwrap()).unwrap();
+    std::fs::create_dir(place.parent().unwrap()).unwrap();
+    std::fs::write(&place, [7_u8; 9_000]).unwrap();
+    world.set("log.level", "warn");
+    for (command, code) in [("status", 4), ("once", 1)] {
+        let said = printed(&world, &[command], code).await;
+        assert_eq!(
+            said.matches("move it and the files beside it away").count(),
+            1,
+            "{command}: {said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_board_that_something_is_owed_from_is_put_away_only_on_purpose_and_has_a_way_back() {
+    let world = World::new().await;
+    let ops = world.board("ops");
+    let (task, _) = ops.asked("Build the report", "sess-abc");
+    ops.complete(&task, "done once");
+    let refused = printed(&world, &["board", "archive", "ops"], 6).await;
+    assert!(refused.contains("1 delivery of board `ops` not settled"), "{refused}");
+    assert!(refused.contains("`once` finish") && refused.contains("--force"), "{refused}");
+    let place = printed(&world, &["board", "archive", "ops", "--force"], 0).await;
+    let back = format!("it was put away; `mv {} ", place.trim());
+    for command in
+        [&["task", "list", "--board", "ops"][..], &["status", "--board", "ops", "--why", &task]]
+    {
+        let said = printed(&world, command, 5).await;
+        assert!(said.contains(&back), "{said}");
+    }
+    std::fs::rename(place.trim(), world.hermes().join("kanban/boards/ops")).unwrap();
+    printed(&world, &["once"], 0).await;
+    printed(&world, &["board", "archive", "ops"], 0).await;
+    let twice = printed(&world, &["board", "create", "default"], 6).await;
+    assert!(twice.contains("give the new one another name"), "{twice}");
+}
+
+#[tokio::test]
+async fn what_waits_of_a_board_that_was_put_away_is_told_with_the_way_back() {
+    let mut world = World::new().await;
+    world.server("default", "http://127.0.0.1:9", "a-key-of-nobody-0123456789");
+    let ops = world.board("ops");
+    let (task, _) = ops.asked("Build the report", "sess-abc");
+    ops.complete(&task, "done once");
+    printed(&world, &["once"], 3).await;
+    let place = printed(&world, &["board", "archive", "ops", "--force"], 0).await;
+    let said = printed(&world, &["status"], 4).await;
+    assert!(said.contains(&format!("it was put away: `mv {} ", place.trim())), "{said}");
+    assert!(said.contains("brings it back") && said.contains("sub remove"), "{said}");
+}
+
+#[tokio::test]
+async fn a_board_that_only_the_configuration_names_is_known_to_every_command() {
+    let mut world = World::new().await;
+    let path = world.folder().join("third/kanban.db");
+    kanban_store::write::create_board(&path).unwrap();
+    world.set("boards", &format!("[\"{}\"]", path.display()));
+    let on = ["--board", "third"];
+    let task = printed(&world, &["task", "create", on[0], on[1], "Build it"], 0).await;
+    let listed = printed(&world, &["task", "list", on[0], on[1]], 0).await;
+    assert!(listed.contains(task.trim()), "{listed}");
+    printed(&world, &["events", on[0], on[1]], 0).await;
+    printed(&world, &["board", "show", "third"], 0).await;
+    printed(&world, &["status", on[0], on[1], "--why", task.trim()], 0).await;
+    assert!(printed(&world, &["board", "list"], 0).await.contains("third"));
+    for command in ["use", "archive"] {
+        let said = printed(&world, &["board", command, "third"], 2).await;
+        assert!(said.contains("only `boards` in the configuration names `third`"), "{said}");
+    }
 }

@@ -297,6 +297,9 @@ async fn the_story_names_why_a_channel_rests_how_a_subscription_ended_and_what_w
         assert!(held.contains("its channel rests until ") && held.ends_with(reason), "{said}");
         let (due, until) = (group["due_at"].as_str(), said["pauses"][0]["until"].as_str());
         assert!(due >= until, "nothing is due while its channel rests: {said}");
+        let show = ["dead", "show", &group["ids"][0].to_string(), "--json"];
+        let shown = crate::process::json(&world, &show).await;
+        assert!(shown["due_at"].as_str() >= until, "{shown}");
     }
     let people = printed(&world, &["status"], 3).await;
     assert_eq!(people.matches(reason).count(), 1, "it is said once: {people}");

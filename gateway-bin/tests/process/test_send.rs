@@ -1,6 +1,9 @@
 //! `test-send`: one message through the very channel, and nothing else.
 
-use gateway_adapters::receiver::push::{PushAct, PushAnswer, PushServer, telegram};
+use gateway_adapters::receiver::{
+    RawAct, RawServer,
+    push::{PushAct, PushAnswer, PushServer, telegram},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -115,4 +118,33 @@ async fn a_session_has_its_turn_where_that_is_wanted_and_the_console_its_line() 
     let said = command(&world, &["test-send", "console", "--chat", "me"]).output().await.unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(said.contains("\"platform\":\"console\"") && said.contains("Delivered to"), "{said}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_public_is_no_matter_of_members_or_dead_letters() {
+    let mut world = World::new().await;
+    world.set("signed_webhook.targets", "ops=http://127.0.0.1:9/x");
+    world.set("signed_webhook.secret", "FAKE-secret-of-twenty-four-and-more");
+    let said = printed(&world, &["test-send", "signed_webhook", "--chat", "ops"], 1).await;
+    for part in ["`signed_webhook.allow_private` can allow it", "allow the address there"] {
+        assert!(said.contains(part), "{part:?} is missing in: {said}");
+    }
+    assert!(!said.contains("dead retry") && !said.contains("member"), "{said}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_wants_a_login_is_told_with_the_variable_that_holds_it() {
+    let acts = |status: &str| vec![RawAct::ReadHead, RawAct::respond(status, "", "")];
+    for (status, next) in [
+        ("407 Proxy Authentication Required", "the right name and password into HTTPS_PROXY"),
+        ("502 Bad Gateway", "whether its address in HTTPS_PROXY"),
+    ] {
+        let proxy = RawServer::start(vec![acts(status)]).await.unwrap();
+        let mut world = World::new().await;
+        world.set("ntfy.url", "https://ntfy.example");
+        let mut send = command(&world, &["test-send", "ntfy", "--chat", "topic"]);
+        send.env("HTTPS_PROXY", proxy.url());
+        let said = String::from_utf8(send.output().await.unwrap().stdout).unwrap();
+        assert!(said.contains("the proxy 127.0.0.1:") && said.contains(next), "{said}");
+    }
 }

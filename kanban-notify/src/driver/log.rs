@@ -43,7 +43,8 @@ pub(super) fn port_failed(
 
 /// A board is not served; one that breaks again and again is told of once.
 pub(super) fn degraded(board: BoardId, error: &str, names: &Names, quiet: &Quiet, now: Timestamp) {
-    let slug = names.board(board);
+    // A board that was not opened yet has a number only.
+    let slug = Some(names.board(board)).filter(|slug| !slug.is_empty());
     if quiet.begins(format!("degraded {} {error}", board.0), now) {
         error!(board.slug = slug, board.id = board.0, error, "board degraded");
     } else {

@@ -270,6 +270,9 @@ impl Engine {
             Notice::Unknown { claim, lane, detail }
         } else if let Some(until) = later.map(|leg| leg.due_at).max() {
             let (verdict, again) = (settlement.verdict, was_failing);
+            // Nothing goes out while its channel rests.
+            let rest = settlement.pause.as_ref().map(|pause| pause.until);
+            let until = rest.map_or(until, |rest| rest.max(until));
             Notice::Postponed { claim, lane, verdict, until, detail, again }
         } else {
             return;

@@ -169,6 +169,20 @@ pub fn real(path: &Path) -> PathBuf {
     }
 }
 
+/// The newest folder in the archive of the board whose file would be at `path`, if it was put away.
+pub fn put_away(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let slug = folder.file_name()?.to_str()?;
+    let entries = std::fs::read_dir(folder.parent()?.join("_archived")).ok()?;
+    let put_away = entries.filter_map(Result::ok).filter_map(|entry| {
+        let name = entry.file_name();
+        let when = name.to_str()?.strip_prefix(slug)?.strip_prefix('-')?;
+        let (at, turn) = when.split_once('-').unwrap_or((when, "0"));
+        Some((at.parse::<u64>().ok()?, turn.parse::<u64>().ok()?, entry.path()))
+    });
+    put_away.max().map(|(.., place)| place)
+}
+
 fn holds_board(folder: &Path) -> bool {
     folder.join("kanban.db").exists() || folder.join("board.json").exists()
 }

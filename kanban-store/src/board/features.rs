@@ -96,7 +96,8 @@ impl Features {
             let comments = columns("task_comments")?;
             missing(&WRITTEN, &[&tasks, &events, &runs, &links, &comments, &subs])
         };
-        if tasks.is_empty() && events.is_empty() && subs.is_empty() && !sequence {
+        let is_bare = tasks.is_empty() && events.is_empty() && subs.is_empty() && !sequence;
+        if is_bare && !has_tables(path, connection)? {
             return Err(StoreError::BoardEmpty { path: path.into() });
         }
         let flaw = missing(&REQUIRED, &[&tasks, &events, &subs])
@@ -205,6 +206,13 @@ fn columns(
             declared: row.declared.into_text().unwrap_or_default(),
         })
         .collect())
+}
+
+/// Whether there is a table of whatever name.
+fn has_tables(path: &Path, connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+    let count = scalar(connection, "SELECT count(*) FROM sqlite_master", &[])
+        .map_err(|source| read_error(path, source))?;
+    Ok(count.as_int().is_some_and(|count| count > 0))
 }
 
 fn missing<const N: usize>(wanted: &Wanted<N>, found: &[&Vec<Column>; N]) -> Option<Gap> {

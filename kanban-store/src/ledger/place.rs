@@ -33,8 +33,19 @@ pub(super) fn prepare(ledger: &Path) -> Result<PathBuf, StoreError> {
         .create(folder)
         .map_err(file_error("making the folder", folder))?;
     let path = resolve(ledger, folder)?;
+    refuse_folder(&path)?;
     refuse_network(&path)?;
     Ok(path)
+}
+
+fn refuse_folder(path: &Path) -> Result<(), StoreError> {
+    match path.is_dir() {
+        true => Err(StoreError::LedgerRefused {
+            path: path.to_owned(),
+            reason: "it is a folder; set `ledger` to a file, which may be in it".to_owned(),
+        }),
+        false => Ok(()),
+    }
 }
 
 /// Refuses a place where no ledger can be, and makes nothing there.
@@ -43,6 +54,7 @@ pub(super) fn prepare(ledger: &Path) -> Result<PathBuf, StoreError> {
 ///
 /// [`StoreError::LedgerRefused`].
 pub fn check_place(ledger: &Path) -> Result<(), StoreError> {
+    refuse_folder(ledger)?;
     refuse_network(&nearest(ledger))
 }
 

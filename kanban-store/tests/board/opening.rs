@@ -114,6 +114,11 @@ fn nothing_is_created_and_each_trouble_has_its_name() {
     assert!(matches!(empty, StoreError::BoardEmpty { .. }), "{empty:?}");
     assert_eq!(std::fs::metadata(at("empty.db")).unwrap().len(), 0);
 
+    // Another program's database is no board that somebody is about to fill.
+    let other = TestBoard::shaped("CREATE TABLE notes (text TEXT);");
+    let other = Board::open(&other.path).unwrap_err();
+    assert!(matches!(other, StoreError::LookAlike { .. }), "{other:?}");
+
     std::fs::write(at("garbage.db"), [7_u8; 5000]).unwrap();
     let garbage = Board::open(&at("garbage.db")).unwrap_err();
     assert!(matches!(garbage, StoreError::NotADatabase { .. }), "{garbage:?}");

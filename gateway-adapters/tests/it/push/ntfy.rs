@@ -129,3 +129,31 @@ async fn traffic_that_is_used_up_is_told_and_waits_for_nothing() {
     assert_eq!(bench.channel.send(&parcel).await.name(), "delivered");
     assert!(bench.server.seen()[0].text.contains("a.txt (refused here)"));
 }
+
+#[tokio::test]
+async fn a_credential_that_is_not_set_is_named_and_what_is_kept_out_is_none() {
+    let subject = Subject { settings: &[("topic", "kanban_a-1")], server: || ntfy(""), ..SUBJECT };
+    let bench = bench(&subject).await;
+    let said = "the credential of `ntfy.token` (NTFY_TOKEN), which is not set: 401";
+    let parcel = parcel(&subject, &*bench.channel, vec![Span::quoted("x")]);
+    bench.server.play([PushAct::Answer(error(401, 40_101))]);
+    let refused = bench.channel.send(&parcel).await;
+    assert!(refused.name() == "credential" && refused.detail().starts_with(said), "{refused:?}");
+    bench.server.play([PushAct::Answer(error(401, 40_101))]);
+    let refused = bench.channel.probe().await;
+    assert!(refused.name() == "credential" && refused.detail().starts_with(said), "{refused:?}");
+    bench.server.play([PushAct::Answer(error(403, 40_301))]);
+    assert_eq!(bench.channel.probe().await.name(), "target");
+}
+
+#[tokio::test]
+async fn a_thread_is_refused_where_there_are_none() {
+    let bench = bench(&SUBJECT).await;
+    let mut parcel = parcel(&SUBJECT, &*bench.channel, vec![Span::quoted("x")]);
+    if let Destination::Chat { thread, .. } = &mut parcel.destination {
+        "77".clone_into(thread);
+    }
+    let refused = bench.channel.send(&parcel).await;
+    assert_eq!((refused.name(), refused.detail()), ("thread", "this platform has no threads"));
+    assert!(bench.server.requests().is_empty());
+}

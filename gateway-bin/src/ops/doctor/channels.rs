@@ -38,7 +38,7 @@ pub(super) async fn channels(ctx: &Context, offline: bool) -> Vec<Check> {
         let check = Check::new("channel", one.platform, one.problem.to_string());
         match one.is_wanted {
             true => check.needs(Level::Fail, "mend it: `run` does not start with it"),
-            false => check.needs(Level::Warn, "set what is missing, or take the rest out"),
+            false => check.needs(Level::Warn, "set or mend what it names, or take the rest out"),
         }
     }));
     if checks.is_empty() {
@@ -87,5 +87,19 @@ fn judged(verdict: &Verdict, check: impl Fn(&str) -> Check) -> Check {
     };
     let credential = matches!(verdict, Verdict::Permanent { fault: Fault::Credential, .. });
     let what = if credential { "the credential is refused" } else { verdict.name() };
-    check(&format!("{what}: {}", verdict.detail())).needs(level, test_send::next(verdict))
+    check(&format!("{what}: {}", verdict.detail())).needs(level, next(verdict))
+}
+
+/// What to do after a verdict on a question: no message was sent that could be anywhere.
+fn next(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Unknown { .. } => {
+            "see whether the address is the platform's own, and what answers there instead".to_owned()
+        }
+        Verdict::Permanent { fault: Fault::Target, .. } => {
+            "see whether the address is right, and whether something before the server keeps this machine out"
+                .to_owned()
+        }
+        other => test_send::next(other),
+    }
 }

@@ -6,10 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kanban_store::{
-    board::{Board, PollPace},
-    ledger::check_place,
-};
+use kanban_store::board::{Board, PollPace};
 
 use super::{Check, Level};
 use crate::{
@@ -42,15 +39,7 @@ pub(super) fn clock(ctx: &Context, status: &Status) -> Check {
 pub(super) fn ledger(ctx: &Context) -> Vec<Check> {
     let path = &ctx.config.ledger;
     let check = |said: String| Check::new("ledger", path.display().to_string(), said);
-    if let Err(error) = check_place(path) {
-        return vec![check(error.to_string()).needs(Level::Fail, "set `ledger` to another place")];
-    }
-    // The nearest place that is there: the rest is made. What is tried there has no name, and is gone again.
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    let folder = whole.ancestors().skip(1).find(|folder| folder.exists());
-    if let Some(Err(error)) = folder.map(tempfile::tempfile_in) {
-        let said = format!("its folder cannot be written: {error}");
-        let next = "make the folder writable for this user, or set `ledger`";
+    if let Some((said, next)) = ledger::misplaced(ctx) {
         return vec![check(said).needs(Level::Fail, next)];
     }
     if !path.exists() {
@@ -73,8 +62,7 @@ pub(super) fn boards(status: &Status) -> Vec<Check> {
     let boards = status.boards.iter().map(|board| {
         let check = |said: String| Check::new("board", board.slug.clone(), said);
         if board.state != "ok" {
-            let next = "nothing is delivered from it until that is mended";
-            return check(board.state.clone()).needs(Level::Fail, next);
+            return check(board.state.clone()).needs(Level::Fail, mend(&board.state, &board.slug));
         }
         let mut said = "can be read and written".to_owned();
         if let Some(count) = board.subscriptions {
@@ -96,6 +84,17 @@ pub(super) fn boards(status: &Status) -> Vec<Check> {
         }
     });
     boards.collect()
+}
+
+/// What to do about a board that nothing is delivered from. A state may end with the step.
+fn mend(state: &str, slug: &str) -> String {
+    match state.contains("; ") {
+        true => "do as it says; nothing is delivered from it until then".to_owned(),
+        false => format!(
+            "put a good file in its place, or put it away with `kanban-gateway board archive {slug}`; nothing is \
+             delivered from it until then"
+        ),
+    }
 }
 
 /// Whether the kernel tells of changes in the folders of boards.

@@ -59,9 +59,13 @@ pub(super) fn processes(status: &Status) -> Check {
 
 /// What of rows and deliveries needs a look.
 pub(super) fn deliveries(status: &Status) -> Vec<Check> {
-    let all = status.owed.iter().map(|reason| {
-        Check::new("deliveries", "", reason.clone())
-            .needs(Level::Warn, "see `kanban-gateway status`")
+    // Where a reason ends with a step, that is the one.
+    let all = status.owed.iter().map(|reason| match reason.rsplit_once("; see ") {
+        Some((said, step)) => {
+            Check::new("deliveries", "", said).needs(Level::Warn, format!("see {step}"))
+        }
+        None => Check::new("deliveries", "", reason.clone())
+            .needs(Level::Warn, "see `kanban-gateway status`"),
     });
     all.collect()
 }

@@ -67,12 +67,19 @@ pub(super) fn look(
     for board in gone {
         let open = known.owed(board.id);
         if open > 0 {
+            let on = match crate::ops::put_away(Path::new(&board.path)) {
+                Some(back) => format!(
+                    "it was put away: {back}, and all goes on; to be rid of it, take its rows off then with \
+                     `kanban-gateway sub remove`"
+                ),
+                None => "all goes on once it is back".to_owned(),
+            };
             looked.boards.push(BoardHealth {
                 id: Some(board.id),
                 slug: board.slug.clone(),
                 path: board.path.clone(),
                 state: format!(
-                    "its file is missing, and {} of it not settled; all goes on once it is back",
+                    "its file is missing, and {} of it not settled; {on}",
                     if open == 1 {
                         "1 delivery is".to_owned()
                     } else {

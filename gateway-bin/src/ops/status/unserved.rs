@@ -62,9 +62,14 @@ pub(super) fn refused(all: &[Unserved], outlook: &Outlook) -> Vec<String> {
     wanted.map(|one| format!("{}; `run` does not start with it", one.problem)).collect()
 }
 
-/// What is set and has no effect, while nobody needs it to have one.
-pub(super) fn problems(outlook: &Outlook) -> impl Iterator<Item = String> {
-    outlook.unusable.iter().filter(|one| !one.is_wanted).map(|one| one.problem.to_string())
+/// What is set and has no effect, and why that is no reason above where no row needs it to have one.
+pub(super) fn problems(all: &[Unserved], outlook: &Outlook) -> Vec<String> {
+    let found = outlook.unusable.iter().filter(|one| !one.is_wanted);
+    let told = found.map(|one| match all.iter().any(|rows| rows.platform == one.platform) {
+        true => one.problem.to_string(),
+        false => format!("{}; no row needs it, so nothing is missed", one.problem),
+    });
+    told.collect()
 }
 
 fn advice(outlook: &Outlook, home: &Path, platform: &str) -> String {

@@ -119,6 +119,15 @@ fn d8_a_send_that_found_nobody_rests_the_channel_and_not_the_leg() {
     bench.intended(2);
     let settled = bench.sent(1, Verdict::Unreachable { detail: down() });
     let pause = settled.pause.expect("the channel rests");
+    let told = |command: &Command| match command {
+        Command::Tell(Notice::Postponed { until, .. }) => Some(*until),
+        _ => None,
+    };
+    assert_eq!(
+        bench.out.iter().find_map(told),
+        Some(pause.until),
+        "people are told when it goes on"
+    );
     assert_eq!((settled.legs[0].due_at, settled.legs[0].tally.failures), (NOW, 0));
     // What was on its way at the same time counts once; its delivery shows that somebody is there.
     bench.sent(2, Verdict::Delivered(Receipt::default()));

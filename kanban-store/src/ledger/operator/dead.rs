@@ -208,7 +208,9 @@ pub fn retry(conn: &mut SqliteConnection, ids: &[i64], now: i64) -> QueryResult<
 pub fn discard(conn: &mut SqliteConnection, ids: &[i64], now: i64) -> QueryResult<Vec<Decision>> {
     decide(conn, ids, |conn, row| {
         if ![states::PARKED, states::EXPIRED].contains(&row.0.state.as_str()) {
-            return Ok(Err("it is no dead letter"));
+            return Ok(Err(
+                "it is no dead letter; what waits ends with its row: `kanban-gateway sub remove`",
+            ));
         }
         diesel::update(legs::table.find(row.0.id))
             .set((legs::dropped.eq(1), legs::updated_at.eq(now)))

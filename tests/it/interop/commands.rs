@@ -59,7 +59,7 @@ async fn hermes_commands_work_on_what_ours_made() {
     boards::use_board(&ctx, "ops").expect("the current board");
     let current = home.hermes(&["kanban", "list", "--json"]).await.json();
     assert!(current.to_string().contains(&first), "`ops` is current for Hermes too: {current}");
-    boards::archive(&ctx, "ops").expect("put away");
+    boards::archive(&ctx, "ops", false).expect("put away");
     let boards = home.hermes(&["kanban", "boards", "list", "--json"]).await.json();
     assert!(!boards.to_string().contains("Operations"), "{boards}");
 }

@@ -170,11 +170,13 @@ fn only_the_file_that_was_looked_at_is_opened_later() {
 async fn a_guard_answers_for_each_in_order_and_a_look_that_hangs_holds_up_no_other() {
     let scene = Scene::new();
     let path = scene.write("a.pdf", "x");
+    let (begin, begun) = std::sync::mpsc::channel();
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(Some(held));
     let guard = FileGuard::new(move || {
         let first = held.lock().unwrap().take();
         if let Some(held) = first {
+            begin.send(()).unwrap();
             let _ = held.recv();
         }
         Places::default()
@@ -183,6 +185,8 @@ async fn a_guard_answers_for_each_in_order_and_a_look_that_hangs_holds_up_no_oth
     let mut hanging = guard.check(vec![wanted(&path)]);
     let first = futures_util::poll!(hanging.next());
     assert!(first.is_pending());
+    // Its thread, and no other's, is the one that hangs.
+    begun.recv().unwrap();
     let others = guard.check(vec![wanted("/nowhere/a"), wanted(&path), wanted("/dev/null")]);
     let others: Vec<_> = others.map(|one| one.map(|file| file.size)).collect().await;
     assert_eq!(others, [Err(Refusal::Missing), Ok(1), Err(Refusal::NotAFile)]);

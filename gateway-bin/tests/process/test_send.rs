@@ -87,7 +87,7 @@ async fn what_cannot_be_sent_is_refused_before_anything_leaves() {
     for (arguments, part) in [
         (&["telegram", "--chat", "me"][..], "no number, such as 42"),
         (&["telegrm", "--chat", "1"], "no platform `telegrm`; did you mean `telegram`?"),
-        (&["ntfy", "--chat", "topic"], "set `ntfy.topic` or `ntfy.url` or `ntfy.token` in"),
+        (&["ntfy", "--chat", "topic"], "set `ntfy.topic` or `ntfy.token` or `ntfy.url` in"),
         (&["console", "--chat", "me"], "set `console.enabled`"),
         (&["api_server", "--chat", "s"], "is a turn of its agent, with its cost"),
         (

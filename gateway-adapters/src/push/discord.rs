@@ -7,8 +7,8 @@ mod webhook;
 use std::{sync::Arc, time::Duration};
 
 use ::http::{HeaderValue, Request, Uri, header};
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
     ports::Channel,
@@ -168,20 +168,9 @@ impl Discord {
         route(self.line.name.as_str(), &self.base, &path)
             .map_err(|_| unfit(Fault::Target, "the chat does not fit an address"))
     }
-
-    /// Sends the files of a part.
-    async fn send_files(
-        &self,
-        next: &Next<'_>,
-        files: Vec<OpenFile>,
-        caption: String,
-    ) -> Result<Verdict, Lost> {
-        let request = files::post(self.address(next)?, keyed(next, body(&caption)), files);
-        let answer = self.line.caller.upload(authorized(request, &self.authorization)).await?;
-        Ok(self.judge(next, &answer))
-    }
 }
 
+#[async_trait]
 impl Post for Discord {
     fn line(&self) -> &Line {
         &self.line
@@ -208,13 +197,15 @@ impl Post for Discord {
         files::GROUPS
     }
 
-    fn upload<'a>(
-        &'a self,
-        next: &'a Next<'a>,
+    async fn upload(
+        &self,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
-    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
-        Box::pin(self.send_files(next, files, caption))
+    ) -> Result<Verdict, Lost> {
+        let request = files::post(self.address(next)?, keyed(next, body(&caption)), files);
+        let answer = self.line.caller.upload(authorized(request, &self.authorization)).await?;
+        Ok(self.judge(next, &answer))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -6,8 +6,8 @@ mod way;
 use std::{sync::Arc, time::Duration};
 
 use ::http::Request;
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
     message::Span,
@@ -138,6 +138,7 @@ fn words(answer: &Answer) -> String {
     format!("{} {}", answer.text_at("/id"), answer.text_at("/message"))
 }
 
+#[async_trait]
 impl Post for Mattermost {
     fn line(&self) -> &Line {
         &self.line
@@ -208,13 +209,13 @@ impl Post for Mattermost {
         files::GROUPS
     }
 
-    fn upload<'a>(
-        &'a self,
-        next: &'a Next<'a>,
+    async fn upload(
+        &self,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
-    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
-        Box::pin(self.send_files(next, files, caption))
+    ) -> Result<Verdict, Lost> {
+        self.send_files(next, files, caption).await
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -5,9 +5,9 @@ mod files;
 use std::{sync::Arc, time::Duration};
 
 use ::http::{HeaderName, HeaderValue, Method, Request, Uri, header};
+use async_trait::async_trait;
 use base64::Engine as _;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
     ids::ChannelName,
@@ -158,6 +158,7 @@ impl Ntfy {
 
 const MARKDOWN: HeaderName = HeaderName::from_static("markdown");
 
+#[async_trait]
 impl Post for Ntfy {
     fn line(&self) -> &Line {
         &self.line
@@ -220,13 +221,13 @@ impl Post for Ntfy {
         files::GROUPS
     }
 
-    fn upload<'a>(
-        &'a self,
-        next: &'a Next<'a>,
+    async fn upload(
+        &self,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
-    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
-        Box::pin(self.send_files(next, files, caption))
+    ) -> Result<Verdict, Lost> {
+        self.send_files(next, files, caption).await
     }
 
     fn has_threads(&self) -> bool {

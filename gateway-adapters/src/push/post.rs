@@ -1,11 +1,10 @@
 //! A channel over a platform that takes each part by one request: prepared, paced, sent once, judged.
 
-use std::{future::ready, sync::Arc};
+use std::sync::Arc;
 
 use ::http::Request;
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
     history::SessionView,
@@ -26,6 +25,7 @@ use super::{
 use crate::files::OpenFile;
 
 /// A platform that takes each part by one request, and what its answers mean.
+#[async_trait]
 pub trait Post: Send + Sync {
     /// What it sends with.
     fn line(&self) -> &Line;
@@ -69,13 +69,13 @@ pub trait Post: Send + Sync {
     }
 
     /// Sends the files of a part, with a caption that may be empty; asked only where it [takes](Post::takes) any.
-    fn upload<'a>(
-        &'a self,
-        _next: &'a Next<'a>,
+    async fn upload(
+        &self,
+        _next: &Next<'_>,
         _files: Vec<OpenFile>,
         _caption: String,
-    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
-        Box::pin(ready(Err(Lost::Changed)))
+    ) -> Result<Verdict, Lost> {
+        Err(Lost::Changed)
     }
 
     /// What it means that there is no answer.

@@ -5,8 +5,8 @@ mod files;
 use std::{sync::Arc, time::Duration};
 
 use ::http::{Request, Uri};
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
     ids::ChannelName,
@@ -181,6 +181,7 @@ const TARGET: &[&str] = &[
     "group chat was",
 ];
 
+#[async_trait]
 impl Post for Telegram {
     fn line(&self) -> &Line {
         &self.line
@@ -247,13 +248,13 @@ impl Post for Telegram {
         files::GROUPS
     }
 
-    fn upload<'a>(
-        &'a self,
-        next: &'a Next<'a>,
+    async fn upload(
+        &self,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
-    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
-        Box::pin(self.send_files(next, files, caption))
+    ) -> Result<Verdict, Lost> {
+        self.send_files(next, files, caption).await
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ::http::{Request, Uri};
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use kanban_notify::{
     artifacts::Takes,
     ports::Channel,
@@ -92,20 +92,6 @@ impl Webhook {
         self.at(&format!("{}?{query}", self.hook.path()))
     }
 
-    /// Sends the files of a part.
-    async fn send_files(
-        &self,
-        next: &Next<'_>,
-        files: Vec<OpenFile>,
-        caption: String,
-    ) -> Result<Verdict, Lost> {
-        check_thread(next.thread)?;
-        self.gone.check()?;
-        let request = files::post(self.address(next.thread)?, body(&caption), files);
-        let answer = self.line.caller.upload(request).await?;
-        Ok(self.judge(next, &answer))
-    }
-
     fn at(&self, path: &str) -> Result<Uri, Verdict> {
         let mut parts = self.hook.clone().into_parts();
         let unfit = || Verdict::Unreachable { detail: Detail::new("the address does not fit") };
@@ -128,6 +114,7 @@ impl Webhook {
 /// The webhook is not there, or its token is wrong.
 const GONE: &[u64] = &[10_015, 50_027];
 
+#[async_trait]
 impl Post for Webhook {
     fn line(&self) -> &Line {
         &self.line
@@ -156,13 +143,17 @@ impl Post for Webhook {
         files::GROUPS
     }
 
-    fn upload<'a>(
-        &'a self,
-        next: &'a Next<'a>,
+    async fn upload(
+        &self,
+        next: &Next<'_>,
         files: Vec<OpenFile>,
         caption: String,
-    ) -> BoxFuture<'a, Result<Verdict, Lost>> {
-        Box::pin(self.send_files(next, files, caption))
+    ) -> Result<Verdict, Lost> {
+        check_thread(next.thread)?;
+        self.gone.check()?;
+        let request = files::post(self.address(next.thread)?, body(&caption), files);
+        let answer = self.line.caller.upload(request).await?;
+        Ok(self.judge(next, &answer))
     }
 
     fn probe(&self) -> Result<Request<Bytes>, Verdict> {

@@ -9,7 +9,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
-use crate::statement::{Bind, Fixed, fixed, run};
+use crate::fixed::{Bind, Fixed, fixed, run};
 
 /// A cursor that may be raised on its board to the copy's `settled`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,53 +68,53 @@ pub fn refresh_after(
     now: i64,
 ) -> QueryResult<Option<RaiseRow>> {
     // As a rule nothing else is open and the mark rises; one statement does it.
-    let whole = fixed::<SettleAll, ColumnsOf<SubscriptionRow>>(&[now, copy, copy].map(Bind::Int));
+    let binds = [now, copy, copy].map(Bind::Int);
+    let whole = fixed::<SettleAll, ColumnsOf<SubscriptionRow>>(&binds);
     let row: Option<SubscriptionRow> = whole.load(conn)?.into_iter().next();
     if let Some(row) = row {
-        return raise_of(conn, &row);
+        return raise_of(conn, row);
     }
-    let Some(row) = super::plan::copy(conn, copy)? else {
+    let Some(mut row) = super::plan::copy(conn, copy)? else {
         return Ok(None);
     };
     let lowest = lowest_open(conn, row.id)?;
-    refresh(conn, row, lowest, true, now).map(|(_, raise)| raise)
+    refresh(conn, &mut row, lowest, true, now)
 }
 
 /// Brings a copy's `settled` up to date with its legs, the lowest open one of which is for the event
-/// `lowest`, replays aside; answers the copy, and its raise if there is one.
+/// `lowest`, replays aside; answers its raise if there is one.
 ///
 /// `ended` says whether a leg has ended since the last time: what ended earlier has counted then.
 pub fn refresh(
     conn: &mut SqliteConnection,
-    mut row: SubscriptionRow,
+    row: &mut SubscriptionRow,
     lowest: Option<i64>,
     ended: bool,
     now: i64,
-) -> QueryResult<(SubscriptionRow, Option<RaiseRow>)> {
+) -> QueryResult<Option<RaiseRow>> {
     let judged = match lowest.filter(|_| ended) {
         Some(lowest) => judged_below(conn, row.id, lowest)?,
         None => None,
     };
-    let settled = settled(&row, lowest, judged);
+    let settled = settled(row, lowest, judged);
     if settled != row.settled {
         run::<Settle>(conn, &[settled, now, row.id].map(Bind::Int))?;
         row.settled = settled;
     }
-    let raise = raise_of(conn, &row)?;
-    Ok((row, raise))
+    if is_behind(row) { raise_of(conn, row.clone()) } else { Ok(None) }
 }
 
 /// The raise of a copy as it stands, if its board's cursor is behind.
 pub fn raise_of(
     conn: &mut SqliteConnection,
-    row: &SubscriptionRow,
+    row: SubscriptionRow,
 ) -> QueryResult<Option<RaiseRow>> {
-    if row.life != states::LIVE || row.settled <= row.board_cursor {
+    if !is_behind(&row) {
         return Ok(None);
     }
     let over = row.archived_event.is_some_and(|archived| archived <= row.settled);
     let archived = over && !has_open(conn, row.id)?;
-    Ok(Some(RaiseRow { subscription: row.clone(), archived }))
+    Ok(Some(RaiseRow { subscription: row, archived }))
 }
 
 /// Every raise that is due. Boards' former incarnations have none.
@@ -127,10 +127,14 @@ pub fn raises(conn: &mut SqliteConnection) -> QueryResult<Vec<RaiseRow>> {
         .select(SubscriptionRow::as_select())
         .load(conn)?;
     let mut raises = Vec::new();
-    for row in &rows {
+    for row in rows {
         raises.extend(raise_of(conn, row)?);
     }
     Ok(raises)
+}
+
+fn is_behind(row: &SubscriptionRow) -> bool {
+    row.life == states::LIVE && row.settled > row.board_cursor
 }
 
 fn lowest_open(conn: &mut SqliteConnection, subscription: i64) -> QueryResult<Option<i64>> {

@@ -8,7 +8,7 @@ use super::{
     schema::{boards, legs, subscriptions},
     states,
 };
-use crate::statement::{Bind, Fixed, run};
+use crate::fixed::{Bind, Fixed, run};
 
 /// Ends the unsent legs of a copy, except those that stay owed; answers how many.
 pub fn cancel_unsent(

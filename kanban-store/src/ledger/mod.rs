@@ -11,6 +11,7 @@ pub mod boards;
 pub mod claims;
 mod conditions;
 mod connect;
+mod copies;
 pub mod cursor;
 mod dump;
 pub mod ends;
@@ -21,6 +22,7 @@ pub mod instance;
 mod mark;
 mod migrate;
 pub mod operator;
+pub mod outcomes;
 mod place;
 pub mod plan;
 #[cfg(feature = "notify-ports")]

@@ -1,20 +1,19 @@
 //! What a pass over a board decided, recorded in one transaction (law F2).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use diesel::{dsl, prelude::*};
 
 use super::{
     begun::{self, OpenRow},
     boards::{self, PositionRow},
-    conditions,
+    conditions, copies,
     cursor::{self, RaiseRow},
     reads,
     rows::{BoardRow, EventRow, SubscriptionRow},
     schema::{legs, subscriptions},
     states, writes,
 };
-use crate::statement::{Bind, Fixed, run};
 
 /// The key of a copy within its board's incarnation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,22 +136,26 @@ pub fn plan(conn: &mut SqliteConnection, plan: &PlanRows) -> QueryResult<Option<
     }
     let mut owed = Vec::new();
     let mut raises = Vec::new();
-    let mut told = HashSet::new();
+    // By event, whether it was noted before this plan.
+    let mut told = HashMap::new();
     for copy in &plan.subscriptions {
-        let row = upsert(conn, &board, copy, plan.at)?;
+        let (mut row, is_new) = copies::upsert(conn, &board, copy, plan.at)?;
+        let mut new = Vec::with_capacity(copy.legs.len());
+        let mut known = !is_new;
         for leg in &copy.legs {
-            if told.insert(leg.event.event) {
-                writes::tell(conn, &leg.event)?;
-            }
-            writes::need(conn, row.id, leg)?;
+            // What is told of an event that was noted earlier stands in the ledger alone.
+            known |= match told.entry(leg.event.event) {
+                Entry::Occupied(earlier) => *earlier.get(),
+                Entry::Vacant(first) => *first.insert(!writes::tell(conn, &leg.event)?),
+            };
+            new.extend(writes::need(conn, row.id, leg)?.map(|id| copies::leg_row(id, row.id, leg)));
         }
         let ended =
             touched.remove(&row.id) || copy.legs.iter().any(|leg| states::is_final(&leg.state));
-        let legs = open_legs(conn, &row)?;
+        let legs = if known { open_legs(conn, &row)? } else { copies::open(new) };
         let lowest = legs.iter().find(|(leg, ..)| leg.replay == 0).map(|(leg, ..)| leg.event);
-        let (subscription, raise) = cursor::refresh(conn, row, lowest, ended, plan.at)?;
-        raises.extend(raise);
-        owed.push(OwedRows { subscription, legs });
+        raises.extend(cursor::refresh(conn, &mut row, lowest, ended, plan.at)?);
+        owed.push(OwedRows { subscription: row, legs });
     }
     raises.extend(refresh_all(conn, &touched, plan.at)?);
     Ok(Some(PlannedRows { board, owed, raises }))
@@ -200,110 +203,6 @@ pub fn close(
 pub fn open_legs(conn: &mut SqliteConnection, copy: &SubscriptionRow) -> QueryResult<Vec<OpenRow>> {
     let rows = reads::open_legs(conn, copy)?;
     rows.into_iter().map(|(leg, event)| begun::open_row(conn, leg, event)).collect()
-}
-
-fn upsert(
-    conn: &mut SqliteConnection,
-    board: &BoardRow,
-    plan: &CopyPlan,
-    now: i64,
-) -> QueryResult<SubscriptionRow> {
-    let key = &plan.key;
-    match reads::copy_of_key(conn, board.id, board.incarnation, key)? {
-        Some(row) => update(conn, row, plan, now),
-        None => insert(conn, board, plan, now),
-    }
-}
-
-fn insert(
-    conn: &mut SqliteConnection,
-    board: &BoardRow,
-    plan: &CopyPlan,
-    now: i64,
-) -> QueryResult<SubscriptionRow> {
-    let key = &plan.key;
-    diesel::insert_into(subscriptions::table)
-        .values((
-            subscriptions::board_id.eq(board.id),
-            subscriptions::incarnation.eq(board.incarnation),
-            subscriptions::task.eq(&key.task),
-            subscriptions::platform.eq(&key.platform),
-            subscriptions::chat.eq(&key.chat),
-            subscriptions::thread.eq(&key.thread),
-            subscriptions::created_at.eq(key.created_at),
-            subscriptions::profile.eq(&plan.profile),
-            subscriptions::adopted.eq(i32::from(plan.adopted.is_some())),
-            subscriptions::previous_owner.eq(plan.adopted.as_ref().and_then(Option::as_deref)),
-            subscriptions::mode.eq(&plan.mode),
-            subscriptions::baseline.eq(plan.baseline),
-            subscriptions::seen.eq(plan.seen.max(plan.baseline)),
-            subscriptions::settled.eq(plan.baseline),
-            subscriptions::board_cursor.eq(plan.cursor),
-            (
-                subscriptions::archived_event.eq(plan.archived),
-                subscriptions::life.eq(&plan.life),
-                subscriptions::updated_at.eq(now),
-            ),
-        ))
-        .returning(SubscriptionRow::as_returning())
-        .get_result(conn)
-}
-
-/// (adopted, previous owner, profile, mode, seen, cursor, archived event, life, now, copy)
-struct Update;
-
-impl Fixed for Update {
-    const SQL: &'static str = "UPDATE subscriptions SET adopted = ?, previous_owner = ?, profile = ?, mode = ?, \
-     seen = ?, board_cursor = ?, archived_event = ?, life = ?, updated_at = ? WHERE id = ?";
-}
-
-/// Marks only rise, the previous owner is kept, and a written row is not written again unchanged.
-fn update(
-    conn: &mut SqliteConnection,
-    before: SubscriptionRow,
-    plan: &CopyPlan,
-    now: i64,
-) -> QueryResult<SubscriptionRow> {
-    let mut after = before.clone();
-    if before.adopted == 0
-        && let Some(previous) = &plan.adopted
-    {
-        after.adopted = 1;
-        after.previous_owner.clone_from(previous);
-    }
-    after.profile.clone_from(&plan.profile);
-    after.mode.clone_from(&plan.mode);
-    after.seen = before.seen.max(plan.seen);
-    after.board_cursor = before.board_cursor.max(plan.cursor);
-    after.archived_event = before.archived_event.or(plan.archived);
-    after.life = next_life(&before.life, &plan.life).to_owned();
-    if after == before {
-        return Ok(before);
-    }
-    after.updated_at = now;
-    let binds = [
-        Bind::Int(after.adopted.into()),
-        Bind::TextOrNull(after.previous_owner.as_deref()),
-        Bind::Text(&after.profile),
-        Bind::Text(&after.mode),
-        Bind::Int(after.seen),
-        Bind::Int(after.board_cursor),
-        Bind::IntOrNull(after.archived_event),
-        Bind::Text(&after.life),
-        Bind::Int(after.updated_at),
-        Bind::Int(after.id),
-    ];
-    run::<Update>(conn, &binds)?;
-    Ok(after)
-}
-
-/// A pass that began before an operator's release, or before the stamp was confirmed, undoes neither.
-fn next_life<'a>(before: &'a str, wanted: &'a str) -> &'a str {
-    match (before, wanted) {
-        (states::RELEASED, states::LIVE | states::OFFERED | states::THEIRS)
-        | (states::LIVE, states::OFFERED) => before,
-        _ => wanted,
-    }
 }
 
 /// Whether anything is still told of an event.

@@ -7,7 +7,7 @@ use super::{
     plan::CopyKey,
     rows::{EventRow, LegRow, SubscriptionRow},
 };
-use crate::statement::{Bind, Fixed, fixed};
+use crate::fixed::{Bind, Fixed, fixed};
 
 /// The columns of a copy, in the order of [`SubscriptionRow`].
 macro_rules! copy_columns {

@@ -3,7 +3,7 @@
 use diesel::{prelude::*, sql_types::BigInt};
 
 use super::{claims::IntentRow, plan::LegPlan, rows::EventRow};
-use crate::statement::{Bind, Fixed, fixed, run};
+use crate::fixed::{Bind, Fixed, fixed, run};
 
 /// (board, incarnation, event, kind, task, title, assignee, handoff, session, notes, written at, print)
 struct Tell;
@@ -14,8 +14,8 @@ impl Fixed for Tell {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
 }
 
-/// Notes what is told of an event; it is noted once.
-pub(super) fn tell(conn: &mut SqliteConnection, event: &EventRow) -> QueryResult<()> {
+/// Notes what is told of an event; it is noted once. Says whether this was the time.
+pub(super) fn tell(conn: &mut SqliteConnection, event: &EventRow) -> QueryResult<bool> {
     let binds = [
         Bind::Int(event.board_id),
         Bind::Int(event.incarnation),
@@ -30,7 +30,7 @@ pub(super) fn tell(conn: &mut SqliteConnection, event: &EventRow) -> QueryResult
         Bind::Int(event.written_at),
         Bind::Text(&event.print),
     ];
-    run::<Tell>(conn, &binds).map(drop)
+    run::<Tell>(conn, &binds).map(|noted| noted == 1)
 }
 
 /// (copy, event, kind, state, due, planned, reason, now)
@@ -39,15 +39,15 @@ struct Need;
 impl Fixed for Need {
     const SQL: &'static str = "INSERT INTO legs (subscription_id, event, kind, state, due_at, planned_at, \
      failures, failed_turns, epoch, alone, repeat, replay, dropped, reason, verdict, updated_at) \
-     VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, ?, '', ?) ON CONFLICT DO NOTHING";
+     VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, ?, '', ?) ON CONFLICT DO NOTHING RETURNING id";
 }
 
-/// Notes a copy's need for an event; it is noted once.
+/// Notes a copy's need for an event; it is noted once. Answers the leg, if this was the time.
 pub(super) fn need(
     conn: &mut SqliteConnection,
     subscription: i64,
     leg: &LegPlan,
-) -> QueryResult<()> {
+) -> QueryResult<Option<i64>> {
     let binds = [
         Bind::Int(subscription),
         Bind::Int(leg.event.event),
@@ -58,7 +58,7 @@ pub(super) fn need(
         Bind::Text(&leg.reason),
         Bind::Int(leg.planned_at),
     ];
-    run::<Need>(conn, &binds).map(drop)
+    fixed::<Need, BigInt>(&binds).get_result(conn).optional()
 }
 
 /// (instance, lane, target, channel, chat, thread, key, reference, body, number of legs, now)
@@ -85,16 +85,16 @@ impl Fixed for Withdraw {
     const SQL: &'static str = "DELETE FROM claims WHERE id = ?";
 }
 
-/// (lane)
+/// (claim)
 struct Free;
 
 impl Fixed for Free {
-    const SQL: &'static str = "DELETE FROM lanes WHERE lane = ?";
+    const SQL: &'static str = "DELETE FROM lanes WHERE claim_id = ?";
 }
 
-/// Nobody holds a lane any more.
-pub(super) fn free(conn: &mut SqliteConnection, lane: &str) -> QueryResult<()> {
-    run::<Free>(conn, &[Bind::Text(lane)]).map(drop)
+/// The lane that a claim holds is held no more.
+pub(super) fn free(conn: &mut SqliteConnection, claim: i64) -> QueryResult<()> {
+    run::<Free>(conn, &[Bind::Int(claim)]).map(drop)
 }
 
 /// Forgets a claim that was noted in this transaction.

@@ -35,7 +35,7 @@ use crate::{
     ledger::{
         self, Identity, Instance, backlog, boards,
         claims::{self, Intended},
-        data_version, during, ends, instance, now, plan, prune, rests,
+        data_version, during, ends, instance, now, outcomes, plan, prune, rests,
     },
 };
 
@@ -269,7 +269,7 @@ impl Claims for LedgerPort {
         let operation = "recording outcomes";
         self.call(operation, true, move |desk| {
             let rows: Vec<_> = settlements.into_iter().map(convert::settlement_row).collect();
-            let (raises, ignored) = claims::settle_all(desk.conn, desk.instance.id(), &rows)
+            let (raises, ignored) = outcomes::settle_all(desk.conn, desk.instance.id(), &rows)
                 .map_err(during(operation))?;
             for claim in ignored {
                 tracing::warn!(

@@ -6,7 +6,7 @@ use kanban_store::ledger::{
     claims::{self, Intended, TallyRow},
     cursor,
     operator::{Adoption, ReplayFilter, SubscriptionFilter},
-    plan,
+    outcomes, plan,
     states::{DELIVERED, EXPIRED, PARKED},
 };
 
@@ -132,7 +132,7 @@ fn unknown() -> (tempfile::TempDir, Operator, Vec<i64>, i64) {
     };
     let mut parked = support::outcome(claim, &ids[..2], PARKED);
     parked.verdict = "unknown".to_owned();
-    claims::settle_all(conn, "me", &[parked]).unwrap();
+    outcomes::settle_all(conn, "me", &[parked]).unwrap();
     (folder, Operator::over(ledger), ids, claim)
 }
 
@@ -154,7 +154,8 @@ fn d11_a_delivery_of_unknown_outcome_is_taken_up_where_it_was_left() {
     let again = operator.dead_retry(&ids[..1]).unwrap();
     assert!(again[0].reason.contains("looked into"), "{again:?}");
     let (_, ignored) =
-        claims::settle_all(conn, "you", &[support::outcome(claim, &ids[..2], DELIVERED)]).unwrap();
+        outcomes::settle_all(conn, "you", &[support::outcome(claim, &ids[..2], DELIVERED)])
+            .unwrap();
     assert!(ignored.is_empty() && operator.lanes().unwrap().is_empty());
 }
 
@@ -168,13 +169,13 @@ fn d11_it_waits_for_what_is_under_way_to_its_destination_and_for_its_neighbours(
     };
     let refused = operator.dead_retry(&ids[..1]).unwrap();
     assert!(refused[0].reason.contains("under way"), "{refused:?}");
-    claims::settle_all(conn, "me", &[support::outcome(held, &ids[2..], DELIVERED)]).unwrap();
+    outcomes::settle_all(conn, "me", &[support::outcome(held, &ids[2..], DELIVERED)]).unwrap();
     assert!(operator.dead_retry(&ids[..1]).unwrap()[0].done);
     backlog::take_over(conn, "you", &str::is_empty).unwrap();
     let refused = operator.dead_retry(&ids[1..2]).unwrap();
     assert!(refused[0].reason.contains("others of its message"), "{refused:?}");
     // Without its bytes it cannot be sent as it was: then it is planned anew, and says so.
-    claims::settle_all(conn, "you", &[support::outcome(claim, &ids[..1], DELIVERED)]).unwrap();
+    outcomes::settle_all(conn, "you", &[support::outcome(claim, &ids[..1], DELIVERED)]).unwrap();
     conn.batch_execute("UPDATE claims SET body = ''").unwrap();
     assert!(operator.dead_retry(&ids[1..2]).unwrap()[0].done);
     let row = format!("SELECT state || repeat || epoch FROM legs WHERE id = {}", ids[1]);
@@ -194,7 +195,7 @@ fn each_attempt_that_delivered_nothing_is_kept_and_a_delivery_writes_none() {
         let mut failed = support::outcome(claim, &ids[..1], "retrying");
         failed.verdict = "retryable".to_owned();
         failed.detail = detail.to_owned();
-        claims::settle_all(conn, "me", &[failed]).unwrap();
+        outcomes::settle_all(conn, "me", &[failed]).unwrap();
         claim
     };
     let first = fails(conn, "the first", TallyRow::default());

@@ -1,7 +1,7 @@
 //! What a plan does to the ledger, and what it must not do.
 
 use kanban_store::ledger::{
-    boards, claims, cursor, ends, plan,
+    backlog, boards, claims, cursor, ends, outcomes, plan,
     plan::CopyPlan,
     states::{CANCELLED, EXPIRED, GONE, LIVE, OFFERED, PARKED, PLANNED, RELEASED, TAKEN},
 };
@@ -54,6 +54,27 @@ fn one_event_is_told_once_to_many() {
         .unwrap();
     assert_eq!(number(conn, "SELECT COUNT(*) FROM events"), 1);
     assert_eq!(number(conn, "SELECT COUNT(*) FROM legs"), 2);
+}
+
+#[test]
+fn what_was_noted_of_an_event_is_what_later_ones_are_told() {
+    let (_folder, mut ledger) = ledger();
+    let conn = ledger.connection();
+    plan::plan(conn, &planned(7, vec![copy("t_1", 7, vec![ping("t_1", 7)])])).unwrap().unwrap();
+    let later = |chat: &str| {
+        let mut renamed = ping("t_1", 7);
+        renamed.event.title = "Another title".to_owned();
+        let mut later = copy("t_1", 9, vec![ping("t_1", 9), renamed]);
+        later.key.chat = chat.to_owned();
+        later
+    };
+    let planned = plan::plan(conn, &planned(9, vec![later("43"), later("44")])).unwrap().unwrap();
+    let ids: Vec<i64> = planned.owed.iter().map(|owed| owed.subscription.id).collect();
+    for owed in &planned.owed {
+        let told = |at: usize| (owed.legs[at].0.event, owed.legs[at].1.title.as_str());
+        assert_eq!([told(0), told(1)], [(7, "Build report"), (9, "Build report")]);
+    }
+    assert_eq!(backlog::owed(conn, &ids).unwrap(), planned.owed, "as a start would read it");
 }
 
 #[test]
@@ -187,7 +208,7 @@ fn s2_what_was_out_when_its_row_vanished_is_not_sent_again() {
     let state = "SELECT state FROM legs";
     assert_eq!(crate::support::text(conn, state), "intended");
     let settlement = crate::support::outcome(claim, &[leg], "retrying");
-    claims::settle_all(conn, "me", &[settlement]).unwrap();
+    outcomes::settle_all(conn, "me", &[settlement]).unwrap();
     assert_eq!(crate::support::text(conn, state), "cancelled");
 }
 

@@ -6,7 +6,8 @@ use diesel::{QueryableByName, RunQueryDsl as _, SqliteConnection, sql_types};
 use kanban_store::ledger::{
     self, Ledger,
     boards::{self, Marks, PositionRow, Sighting},
-    claims::{self, Intended, IntentRow, OutcomeRow, SettlementRow, TallyRow},
+    claims::{self, Intended, IntentRow, TallyRow},
+    outcomes::{self, OutcomeRow, SettlementRow},
     plan::{CopyKey, CopyPlan, LegPlan, PlanRows},
     rows::EventRow,
     states,
@@ -143,7 +144,7 @@ pub fn end(conn: &mut SqliteConnection, legs: &[i64], state: &str) {
         panic!("the legs could not be claimed");
     };
     let settlements = [outcome(claim, legs, state)];
-    let (_, ignored) = claims::settle_all(conn, "me", &settlements).unwrap();
+    let (_, ignored) = outcomes::settle_all(conn, "me", &settlements).unwrap();
     assert!(ignored.is_empty());
 }
 

@@ -23,8 +23,9 @@ use crate::{
     ledger::{
         backlog::{CHAT, OpenClaimRows, SESSION, Waiting, Way, WorkRows},
         boards::PositionRow,
-        claims::{Intended, IntentRow, OutcomeRow, SettlementRow, TallyRow},
+        claims::{Intended, IntentRow, TallyRow},
         cursor::RaiseRow,
+        outcomes::{OutcomeRow, SettlementRow},
         plan::{CopyKey, CopyPlan, LegPlan, OwedRows, PlanRows, PlannedRows},
         rows::{BoardRow, ClaimRow, EventRow, LegRow, PauseRow, SubscriptionRow},
     },

@@ -172,10 +172,11 @@ impl Engine {
         let tried = leg.tally.failures > 0 || leg.tally.failed_turns > 0;
         let rest = leg.due_at.since(self.last_seen);
         let rest = (rest > Duration::ZERO && rest < LONGEST_PAUSE).then_some(rest);
-        let track = self
-            .tracks
-            .entry((id, kind))
-            .or_insert_with(|| Track { lane: lane.clone(), legs: Default::default() });
+        let track = self.tracks.entry((id, kind)).or_insert_with(|| Track {
+            lane: lane.clone(),
+            legs: Default::default(),
+            rank: None,
+        });
         let lane = track.lane.clone();
         let open = Box::new(OpenLeg { leg, facts: Arc::new(facts), bound: false, begun });
         if track.legs.insert(event, open).is_none() {
@@ -185,12 +186,12 @@ impl Engine {
         self.legs.insert(leg_id, (id, kind, event));
         let pace = self.policy.backoff;
         let state = self.lanes.entry(lane.clone()).or_insert_with(LaneState::new);
-        state.tracks.insert((id, kind));
         state.failing |= retrying && tried;
         if retrying && !tried {
             // Busy is counted here only: how far that was shows in the rest under way (law D8).
             state.soft = state.soft.max(rest.map_or(0, |rest| backoff::failures(pace, rest)));
         }
+        self.rank((id, kind));
         self.touched.insert(lane);
     }
 
@@ -248,10 +249,9 @@ impl Engine {
             channel.held = channel.held.saturating_sub(1);
         }
         self.touched.insert(track.lane.clone());
-        if track.legs.is_empty() {
-            if let Some(state) = self.lanes.get_mut(&track.lane) {
-                state.tracks.remove(&(sub, kind));
-            }
+        let is_empty = track.legs.is_empty();
+        self.rank((sub, kind));
+        if is_empty {
             self.tracks.remove(&(sub, kind));
             let other = match kind {
                 LegKind::Ping => LegKind::Wake,

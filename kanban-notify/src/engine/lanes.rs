@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Command, Engine,
     places::Oldest,
+    ranks::Rank,
     state::{Draft, Hold, LONGEST_PAUSE, Lane, OpenLeg, Timer},
 };
 use crate::{
@@ -75,25 +76,32 @@ impl Engine {
             return None;
         }
         let not_before = state.not_before;
-        let due = self.next_due(lane, now)?;
+        let (due, oldest) = match self.first_due(lane, now) {
+            Ok(open) => (now, Some((open.facts.at, open.leg.event))),
+            Err(due) => (due?, None),
+        };
         let at = due.max(not_before).max(self.budget(lane, now));
         if at > now {
             self.set_timer(Timer::Lane(lane.clone()), at);
             return None;
         }
         self.world.channels.get(lane.channel())?;
-        let heads = self.lanes.get(lane)?.tracks.iter().filter_map(|track| self.head(track));
-        heads
-            .filter(|open| due_at(open, now) <= now)
-            .map(|open| (open.facts.at, open.leg.event))
-            .min()
+        oldest
     }
 
-    /// When the first leg of a lane may be claimed; `None` when none may.
-    fn next_due(&self, lane: &Lane, now: Timestamp) -> Option<Timestamp> {
-        let state = self.lanes.get(lane)?;
-        let heads = state.tracks.iter().filter_map(|track| self.head(track));
-        heads.map(|open| due_at(open, now)).min()
+    /// The first leg that a lane may send now; otherwise when it will have one, if ever.
+    fn first_due(&self, lane: &Lane, now: Timestamp) -> Result<&OpenLeg, Option<Timestamp>> {
+        let mut soonest = None;
+        for rank in self.lanes.get(lane).into_iter().flat_map(|state| &state.tracks) {
+            if let Some(open) = self.head(&rank.track) {
+                let due = due_at(open, now);
+                if due <= now {
+                    return Ok(open);
+                }
+                soonest = Some(soonest.map_or(due, |soonest: Timestamp| soonest.min(due)));
+            }
+        }
+        Err(soonest)
     }
 
     /// The head of a track, when it is claimable: order within a track is never broken (law D4).
@@ -225,11 +233,14 @@ impl Engine {
     /// A chat gets one event a message (law D5); a session as many as there are (law W5), each
     /// subscription's in its order.
     pub(super) fn gather(&self, lane: &Lane, now: Timestamp) -> Vec<LegId> {
+        if !lane.is_session() {
+            return self.first_due(lane, now).into_iter().map(|open| open.leg.id).collect();
+        }
         let Some(state) = self.lanes.get(lane) else {
             return Vec::new();
         };
         let mut runs: Vec<Vec<&OpenLeg>> = Vec::new();
-        for track in &state.tracks {
+        for Rank { track, .. } in &state.tracks {
             if self.head(track).is_none() {
                 continue;
             }
@@ -255,7 +266,7 @@ impl Engine {
         let Some((.., first)) = legs.first() else {
             return Vec::new();
         };
-        if !lane.is_session() || first.leg.tally.alone {
+        if first.leg.tally.alone {
             return vec![first.leg.id];
         }
         let epoch_marks = first.leg.tally.repeat;
@@ -273,9 +284,7 @@ impl Engine {
             if let Some(state) = self.lanes.get_mut(&lane) {
                 state.hold = Hold::Free;
             }
-            if let Some(due) = self.next_due(&lane, now)
-                && due > now
-            {
+            if let Err(Some(due)) = self.first_due(&lane, now) {
                 self.set_timer(Timer::Lane(lane), due);
             }
             return;

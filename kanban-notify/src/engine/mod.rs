@@ -19,6 +19,7 @@ mod parts;
 mod places;
 mod planning;
 mod raises;
+mod ranks;
 mod reading;
 mod state;
 mod swapping;

@@ -49,17 +49,17 @@ impl Engine {
             return;
         };
         let all = std::mem::take(&mut state.tracks);
-        let (bound, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|key| {
-            let legs = self.tracks.get(key).map(|track| &track.legs);
+        let (bound, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|rank| {
+            let legs = self.tracks.get(&rank.track).map(|track| &track.legs);
             legs.is_some_and(|legs| legs.values().any(|open| open.bound))
         });
         if let Some(state) = self.lanes.get_mut(from) {
             state.tracks.extend(bound);
         }
         let target = self.lanes.entry(to.clone()).or_insert_with(LaneState::new);
-        for key in free {
-            target.tracks.insert(key);
-            if let Some(track) = self.tracks.get_mut(&key) {
+        for rank in free {
+            target.tracks.insert(rank);
+            if let Some(track) = self.tracks.get_mut(&rank.track) {
                 track.lane = to.clone();
             }
         }

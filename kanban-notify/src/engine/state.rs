@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::backlog::Backlog;
+use super::{backlog::Backlog, ranks::Rank};
 use crate::{
     backoff,
     ids::{BoardId, ChannelName, ClaimId, EventId, Incarnation, LegId, SubscriptionId},
@@ -25,8 +25,7 @@ use crate::{
 pub(super) const LEDGER_RETRY: Duration = Duration::from_millis(500);
 /// How long a failed read of a board rests.
 pub(super) const READ_RETRY: Duration = Duration::from_secs(1);
-/// Time for a read of a board whose commits follow each other closely: a reader that is always there
-/// would keep other processes' checkpoints from completing.
+/// Time for a read of a board with many commits: one that always reads keeps checkpoints from completing.
 pub(super) const READ_PACE: Duration = Duration::from_millis(12);
 /// So much of that time may be ahead: a few commits after each other are read at once.
 pub(super) const READ_BURST: Duration = Duration::from_millis(200);
@@ -278,6 +277,8 @@ pub(super) struct Sub {
 pub(super) struct Track {
     pub(super) lane: Lane,
     pub(super) legs: BTreeMap<EventId, Box<OpenLeg>>,
+    /// Where it stands among the tracks of its lane.
+    pub(super) rank: Option<Rank>,
 }
 
 /// An open leg.
@@ -308,7 +309,8 @@ pub(super) enum Hold {
 /// One lane with open legs.
 #[derive(Debug)]
 pub(super) struct LaneState {
-    pub(super) tracks: BTreeSet<(SubscriptionId, crate::leg::LegKind)>,
+    /// Each with an open leg once: there may be very many, and it is the first that matters as a rule.
+    pub(super) tracks: BTreeSet<Rank>,
     pub(super) hold: Hold,
     pub(super) not_before: Timestamp,
     /// Since when its session has been seen busy.

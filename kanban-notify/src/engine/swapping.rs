@@ -71,7 +71,7 @@ impl Engine {
                 // What was seen of a busy session is kept with the first that waits for it.
                 let kept = lane
                     .filter(|lane| lane.busy_since.is_some())
-                    .is_some_and(|lane| lane.tracks.first() == Some(key));
+                    .is_some_and(|lane| lane.tracks.first().is_some_and(|rank| rank.track == *key));
                 track.lane.channel() == name && !kept && !track.legs.values().any(|leg| leg.bound)
             });
             // Whose board is being read may be in what is read; whose task is read on is heard of here.

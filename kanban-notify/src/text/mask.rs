@@ -35,7 +35,7 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
         shape(&["akia", "asia"], r"\b(AKIA|ASIA)[A-Z0-9]{16}\b", "[masked key]"),
         shape(&["aiza"], r"\bAIza[A-Za-z0-9_-]{30,}", "[masked key]"),
         shape(&["eyj"], r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", "[masked token]"),
-        shape(&[":"], r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b", "[masked token]"),
+        shape(&["0:", "1:", "2:", "3:", "4:", "5:", "6:", "7:", "8:", "9:"], r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b", "[masked token]"),
         shape(&["bearer", "basic"], r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", "$1 [masked]"),
         shape(&["://"], r"([A-Za-z][A-Za-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@", "$1[masked]@"),
         shape(

@@ -29,6 +29,9 @@ use ledger::LedgerQueue;
 use names::Names;
 use quiet::Quiet;
 
+/// So many tasks that have ended are seen to before anything else is looked at.
+const TOGETHER: usize = 64;
+
 /// How often the ledger is asked whether somebody else changed it (law D9).
 const DISTURBED_EVERY: Duration = Duration::from_secs(1);
 
@@ -133,6 +136,7 @@ impl Driver {
         self.tasks.push(disturbed(&self.ports, &self.quiet));
         self.feed(Input::Start);
         loop {
+            self.start_ledger();
             if stop.is_terminated() && self.is_drained() && !self.engine.owes_cursors() {
                 return Ended::Drained;
             }
@@ -175,6 +179,11 @@ impl Driver {
                 done = self.tasks.select_next_some() => {
                     drop(next);
                     self.done(done);
+                    // What else has ended goes to the ledger with it.
+                    for _ in 0..TOGETHER {
+                        let Some(Some(done)) = self.tasks.next().now_or_never() else { break };
+                        self.done(done);
+                    }
                 }
             }
         }
@@ -203,7 +212,6 @@ impl Driver {
             // Only now: what all these answers lead to goes to the ledger together.
             self.ledger.free();
         }
-        self.start_ledger();
     }
 
     fn feed(&mut self, input: Input) {
@@ -215,7 +223,6 @@ impl Driver {
             self.execute(command);
         }
         self.names.forget(over, &self.engine);
-        self.start_ledger();
     }
 
     fn start_ledger(&mut self) {

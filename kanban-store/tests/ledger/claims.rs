@@ -198,6 +198,23 @@ fn an_outcome_that_forgets_a_leg_parks_it_and_one_of_somebody_else_is_ignored() 
 }
 
 #[test]
+fn an_outcome_ends_the_legs_of_its_claim_and_no_other_whatever_it_names() {
+    let (_folder, path) = place();
+    let port = open(&path);
+    board(&port, "/boards/one.db");
+    let ids = legs(&owe(&port, vec![session("t_1", "raw", &[1, 2, 3, 4, 5])]));
+    // One leg twice; and one that is in no claim in place of one that is. The number is right in both.
+    for (own, named, to) in [(&ids[..2], [0, 0], 2), (&ids[2..4], [2, 4], 4)] {
+        let claim = win(&port, "raw", own);
+        let named = named.map(|at: usize| ids[at]);
+        let outcome = outcome(claim, &named, LegState::Delivered);
+        let raises = block_on(port.settle(vec![outcome])).unwrap();
+        assert_eq!(raises[0].to, EventId(to), "what was forgotten is parked");
+    }
+    assert_eq!(legs(&work(&port).owed), ids[4..]);
+}
+
+#[test]
 fn cursors_are_remembered_until_they_are_raised() {
     let (_folder, path) = place();
     let port = open(&path);

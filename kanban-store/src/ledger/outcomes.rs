@@ -153,9 +153,8 @@ fn settle_claim(
         Bind::Int(settlement.claim),
         Bind::Text(instance),
     ];
-    // All rows are asked for: a statement that is left half-way through has not done its work.
-    let claims: Vec<(i64, String, i64)> = fixed::<SettleClaim, ClaimColumns>(&binds).load(conn)?;
-    let claim = claims.into_iter().next();
+    let claim: Option<(i64, String, i64)> =
+        fixed::<SettleClaim, ClaimColumns>(&binds).get_result(conn).optional()?;
     Ok(claim.map(|(count, channel, at)| (usize::try_from(count).unwrap_or(0), channel, at)))
 }
 

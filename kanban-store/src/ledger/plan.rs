@@ -136,18 +136,21 @@ pub fn plan(conn: &mut SqliteConnection, plan: &PlanRows) -> QueryResult<Option<
     }
     let mut owed = Vec::new();
     let mut raises = Vec::new();
-    // By event, whether it was noted before this plan.
-    let mut told = HashMap::new();
+    // By event, what this plan noted of it: nothing, where it was noted before.
+    let mut told: HashMap<i64, Option<&EventRow>> = HashMap::new();
     for copy in &plan.subscriptions {
         let (mut row, is_new) = copies::upsert(conn, &board, copy, plan.at)?;
         let mut new = Vec::with_capacity(copy.legs.len());
         let mut known = !is_new;
         for leg in &copy.legs {
-            // What is told of an event that was noted earlier stands in the ledger alone.
-            known |= match told.entry(leg.event.event) {
-                Entry::Occupied(earlier) => *earlier.get(),
-                Entry::Vacant(first) => *first.insert(!writes::tell(conn, &leg.event)?),
+            // What is told of an event that was noted earlier, or otherwise, stands in the ledger alone.
+            let noted = match told.entry(leg.event.event) {
+                Entry::Occupied(noted) => *noted.get(),
+                Entry::Vacant(first) => {
+                    *first.insert(writes::tell(conn, &leg.event)?.then_some(&leg.event))
+                }
             };
+            known |= noted != Some(&leg.event);
             new.extend(writes::need(conn, row.id, leg)?.map(|id| copies::leg_row(id, row.id, leg)));
         }
         let ended =

@@ -170,7 +170,8 @@ fn w3_aliases_are_kept_and_w5_wakes_are_counted_by_the_session_they_reached() {
         };
         let mut settlement = outcome(claim, &[leg], state);
         settlement.verdict = verdict;
-        settlement.alias = Some(("raw".to_owned(), "newer".to_owned()));
+        // The answer of a turn says under what name its session goes on.
+        settlement.alias = (verdict == "delivered").then(|| ("raw".to_owned(), "newer".to_owned()));
         block_on(port.settle(vec![settlement])).unwrap();
     }
     let work = work(&port);
@@ -195,6 +196,23 @@ fn an_outcome_that_forgets_a_leg_parks_it_and_one_of_somebody_else_is_ignored() 
     let raises = block_on(port.settle(vec![half])).unwrap();
     assert_eq!(raises[0].to, EventId(2), "parked lets the cursor pass");
     assert_eq!(work(&port).owed, []);
+}
+
+#[test]
+fn an_outcome_ends_the_legs_of_its_claim_and_no_other_whatever_it_names() {
+    let (_folder, path) = place();
+    let port = open(&path);
+    board(&port, "/boards/one.db");
+    let ids = legs(&owe(&port, vec![session("t_1", "raw", &[1, 2, 3, 4, 5])]));
+    // One leg twice; and one that is in no claim in place of one that is. The number is right in both.
+    for (own, named, to) in [(&ids[..2], [0, 0], 2), (&ids[2..4], [2, 4], 4)] {
+        let claim = win(&port, "raw", own);
+        let named = named.map(|at: usize| ids[at]);
+        let outcome = outcome(claim, &named, LegState::Delivered);
+        let raises = block_on(port.settle(vec![outcome])).unwrap();
+        assert_eq!(raises[0].to, EventId(to), "what was forgotten is parked");
+    }
+    assert_eq!(legs(&work(&port).owed), ids[4..]);
 }
 
 #[test]

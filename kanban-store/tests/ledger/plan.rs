@@ -2,8 +2,8 @@
 
 use kanban_store::ledger::{
     backlog, boards, claims, cursor, ends, outcomes, plan,
-    plan::CopyPlan,
-    states::{CANCELLED, EXPIRED, GONE, LIVE, OFFERED, PARKED, PLANNED, RELEASED, TAKEN},
+    plan::{CopyPlan, LegPlan, OwedRows},
+    states::{CANCELLED, EXPIRED, GONE, LIVE, OFFERED, PARKED, PLANNED, RELEASED, TAKEN, THEIRS},
 };
 
 use crate::support::{content, copy, end, intent, ledger, leg, number, ping, plan as planned};
@@ -75,6 +75,33 @@ fn what_was_noted_of_an_event_is_what_later_ones_are_told() {
         assert_eq!([told(0), told(1)], [(7, "Build report"), (9, "Build report")]);
     }
     assert_eq!(backlog::owed(conn, &ids).unwrap(), planned.owed, "as a start would read it");
+}
+
+#[test]
+fn a_copy_is_answered_as_a_start_would_read_it() {
+    let (_folder, mut ledger) = ledger();
+    let conn = ledger.connection();
+    let wake = LegPlan { kind: "wake".to_owned(), ..ping("t_1", 9) };
+    let mut renamed = ping("t_1", 7);
+    renamed.event.title = "Another title".to_owned();
+    let twice = vec![ping("t_1", 9), ping("t_1", 7), wake, leg("t_1", 8, EXPIRED), renamed.clone()];
+    let mut other = copy("t_1", 9, vec![renamed]);
+    other.key.chat = "43".to_owned();
+    let mut again = copy("t_1", 12, vec![ping("t_1", 12)]);
+    again.life = THEIRS.to_owned();
+    let wanted = planned(12, vec![copy("t_1", 9, twice), other, again]);
+    let planned = plan::plan(conn, &wanted).unwrap().unwrap();
+    let [first, other, again] = &planned.owed[..] else { panic!("{:?}", planned.owed) };
+    let told = |owed: &OwedRows| -> Vec<(i64, String, String)> {
+        let legs = owed.legs.iter();
+        legs.map(|(leg, event, _)| (leg.event, leg.kind.clone(), event.title.clone())).collect()
+    };
+    let of = |event: i64, kind: &str| (event, kind.to_owned(), "Build report".to_owned());
+    assert_eq!(told(first), [of(7, "ping"), of(9, "ping"), of(9, "wake")]);
+    assert_eq!(told(other), [of(7, "ping")], "an event is noted once, for everybody");
+    assert_eq!(again.legs[..3], first.legs, "a second plan for a copy of the same pass");
+    let ids = [other.subscription.id, again.subscription.id];
+    assert_eq!(backlog::owed(conn, &ids).unwrap(), [other.clone(), again.clone()]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod held;
 mod many;
 mod parts;
 mod places;
+mod ranks;
 mod reads;
 mod waiting;
 mod wording;

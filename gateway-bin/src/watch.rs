@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use notify::{
@@ -55,13 +56,19 @@ impl FolderWatch {
     /// Calls `changed` with the path of each file that was written, made, moved or removed in a watched
     /// folder, and with the folders themselves when the kernel had to drop events.
     ///
-    /// It is called on the watcher's thread and must return at once. Where the kernel offers no events,
-    /// every [`FolderWatch::add`] answers [`Hearing::Deaf`].
+    /// It is called on the watcher's thread and must return at once; in a storm of writes, up to 10 ms after
+    /// one of them. Where the kernel offers no events, every [`FolderWatch::add`] answers [`Hearing::Deaf`].
     pub fn new(changed: impl Fn(&Path) + Send + Sync + 'static) -> Self {
         let folders = Arc::new(Mutex::new(Folders::new()));
         let known = Arc::clone(&folders);
-        let watcher = notify::recommended_watcher(move |event| relay(event, &known, &changed))
-            .map_err(|error| error.to_string());
+        let mut storm = Storm::default();
+        let told = move |event| {
+            relay(event, &known, &changed);
+            if let Some(rest) = storm.rest(Instant::now()) {
+                std::thread::sleep(rest);
+            }
+        };
+        let watcher = notify::recommended_watcher(told).map_err(|error| error.to_string());
         Self { watcher, watched: BTreeSet::new(), folders }
     }
 
@@ -108,6 +115,42 @@ impl FolderWatch {
             // The kernel has let go already of one that is gone.
             let _ = watcher.unwatch(folder);
         }
+    }
+}
+
+/// When the watcher's thread rests, so that those who write again and again are not held up: while it reads,
+/// the kernel wakes it for each write, in the time of whoever writes. What is not read yet is only added to,
+/// and the same again is dropped.
+#[derive(Debug, Default)]
+struct Storm {
+    events: u32,
+    last: Option<Instant>,
+    rested: Option<Instant>,
+}
+
+impl Storm {
+    /// So many events, each soon after the one before, are a storm.
+    const EVENTS: u32 = 64;
+    /// The longest time that is soon.
+    const SOON: Duration = Duration::from_millis(20);
+    /// How long a rest is, and what comes later than this after one was not there during it.
+    const REST: Duration = Duration::from_millis(10);
+    const AFTER: Duration = Duration::from_millis(1);
+
+    /// How long to rest after an event at `now`, if at all.
+    fn rest(&mut self, now: Instant) -> Option<Duration> {
+        let within = |since: Option<Instant>, time| {
+            since.is_some_and(|since| now.saturating_duration_since(since) < time)
+        };
+        let soon = within(self.last, Self::SOON) || within(self.rested, Self::SOON);
+        self.events = if soon { self.events.saturating_add(1) } else { 1 };
+        self.last = Some(now);
+        // All that came during a rest is told of before the next one.
+        if self.events < Self::EVENTS || within(self.rested, Self::AFTER) {
+            return None;
+        }
+        self.rested = now.checked_add(Self::REST);
+        Some(Self::REST)
     }
 }
 
@@ -297,6 +340,30 @@ mod tests {
         let hearing = watch.add(&dir.path().join("missing"));
         assert!(matches!(&hearing, Hearing::Deaf(reason) if !reason.is_empty()));
         assert!(!hearing.works());
+    }
+
+    #[test]
+    fn b4_in_a_storm_it_rests_after_what_it_has_told_and_never_when_it_is_calm() {
+        let (mut storm, mut now) = (Storm::default(), Instant::now());
+        for _ in 0..1_000 {
+            now += Storm::SOON;
+            assert_eq!(storm.rest(now), None, "nothing is a storm that comes seldom");
+        }
+        let brief = Duration::from_micros(10);
+        let mut rests = Vec::new();
+        for event in 0..200 {
+            now += brief;
+            if let Some(rest) = storm.rest(now) {
+                rests.push(event);
+                now += rest;
+            }
+        }
+        // The first one once it is a storm; the others when what came during a rest is told of.
+        assert_eq!(rests.len(), 2, "{rests:?}");
+        assert_eq!(rests[0], 62);
+        assert!(rests[1] - rests[0] >= 99, "{rests:?}");
+        now += Storm::SOON;
+        assert_eq!(storm.rest(now), None, "it is over");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) const LEDGER_RETRY: Duration = Duration::from_millis(500);
 /// How long a failed read of a board rests.
 pub(super) const READ_RETRY: Duration = Duration::from_secs(1);
 /// Time for a read of a board with many commits: one that always reads keeps checkpoints from completing.
-pub(super) const READ_PACE: Duration = Duration::from_millis(12);
+pub(super) const READ_PACE: Duration = Duration::from_millis(20);
 /// So much of that time may be ahead: a few commits after each other are read at once.
 pub(super) const READ_BURST: Duration = Duration::from_millis(200);
 /// How often a board with commits is swept (law F2).

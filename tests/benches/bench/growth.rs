@@ -58,6 +58,8 @@ impl Grown {
         (0..boards).for_each(|board| scene.fill(board, asleep(rows)));
         let gateway = scene.start_warm();
         (0..boards).for_each(|board| scene.wait_caught_up(board));
+        // What is done at first sight grows with the rows, and is over before anything is measured.
+        gateway.wait_calm();
         Self { boards, rows, scene, gateway }
     }
 

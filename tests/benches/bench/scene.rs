@@ -203,6 +203,18 @@ impl Gateway {
         Duration::from_nanos(nanos.sum())
     }
 
+    /// Waits until it does next to nothing.
+    pub fn wait_calm(&self) {
+        let span = Duration::from_millis(250);
+        loop {
+            let before = self.exact_cpu();
+            std::thread::sleep(span);
+            if self.exact_cpu() - before < span / 100 {
+                return;
+            }
+        }
+    }
+
     /// Bytes that it has asked the kernel for so far, from files and all else.
     pub fn bytes_read(&self) -> u64 {
         let io = self.proc("io");

@@ -40,5 +40,5 @@ fn f1_a_few_commits_after_each_other_are_read_at_once() {
 #[test]
 fn f1_a_writer_that_never_rests_is_not_read_all_the_time() {
     let (reads, _) = commits(Duration::from_millis(1), Duration::from_secs(5));
-    assert!((415..=440).contains(&reads), "83 a second: {reads}");
+    assert!((250..=265).contains(&reads), "50 a second: {reads}");
 }

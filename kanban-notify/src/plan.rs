@@ -316,7 +316,7 @@ fn decide_vanished(
 ) {
     // Our stamp held: only a person, the age sweep or the task's deletion can have ended it.
     // It was only offered: Hermes had listed it before, "delivered" it and deleted it (law O3).
-    let owed = copy.life == Life::Offered && copy.key.is_api_server();
+    let owed = watched::is_still_owed(copy);
     let floor = copy.seen.max(copy.baseline);
     if owed && shown.has_gap_above(floor) {
         return decision.fall_behind(&copy.key.task, floor);

@@ -15,6 +15,7 @@ struct Fixture {
     policy: Policy,
     world: World,
     older: Option<Timestamp>,
+    apart: BTreeMap<String, EventId>,
 }
 
 impl Fixture {
@@ -29,7 +30,7 @@ impl Fixture {
             position: Position::default(),
             has_delivery_mode: false,
         };
-        Self { board, policy: Policy::default(), world, older: None }
+        Self { board, policy: Policy::default(), world, older: None, apart: BTreeMap::new() }
     }
 
     fn decide(&self, pass: &Pass, copies: &[Subscription], open: &[(SubKey, &Leg)]) -> Decision {
@@ -40,7 +41,7 @@ impl Fixture {
             now: Timestamp::from_secs(NOW),
             complete_above: None,
             older: self.older,
-            apart: &BTreeMap::new(),
+            apart: &self.apart,
         };
         decide(&basis, pass, copies, open)
     }
@@ -178,6 +179,35 @@ fn o3_a_row_consumed_before_the_stamp_held_is_delivered_all_the_same() {
     let decision = fixture.decide(&gone, &[copy(&consumed, Life::Offered)], &[]);
     assert_eq!(legs(&decision), wake);
     assert_eq!(decision.plan.subscriptions[0].life, Life::Gone);
+}
+
+#[test]
+fn o3_a_row_that_is_gone_has_not_ended_before_all_of_its_task_was_shown() {
+    let mut fixture = Fixture::new();
+    fixture.apart.insert("t_1".into(), EventId(8));
+    let gone =
+        Subscription { seen: EventId(8), ..copy(&row("api_server", "s1", 0), Life::Offered) };
+    // What is left belongs to a row whose cursor is further on.
+    let other = Row { owner: Some("kanban-gateway.default".into()), ..row("api_server", "s2", 10) };
+    let watched = vec![(gone.key.clone(), None)];
+    let part = Part { task: "t_1".into(), up_to: Some(EventId(11)), ..Part::default() };
+    let events = vec![event(11, Kind::Blocked, 10)];
+    let cut = Pass { watched: watched.clone(), parts: vec![part], ..pass(events, vec![other]) };
+    let elsewhere = Pass { watched: watched.clone(), ..pass(vec![], vec![]) };
+    let copies = std::slice::from_ref(&gone);
+    for shown in [&cut, &elsewhere] {
+        let decision = fixture.decide(shown, copies, &[]);
+        let subs = &decision.plan.subscriptions;
+        assert!(subs.iter().all(|sub| sub.key != gone.key), "{subs:?}");
+    }
+    assert_eq!(fixture.decide(&cut, copies, &[]).behind.get("t_1"), Some(&EventId(8)));
+    // The rest of it, and then it is over.
+    let part = Part { task: "t_1".into(), above: Some(EventId(8)), ..Part::default() };
+    let events = vec![event(10, Kind::Blocked, 20), event(11, Kind::Blocked, 10)];
+    let rest = Pass { watched, parts: vec![part], ..pass(events, vec![]) };
+    let decision = fixture.decide(&rest, copies, &[]);
+    assert_eq!(legs(&decision).iter().map(|(event, ..)| *event).collect::<Vec<_>>(), [10, 11]);
+    assert!(decision.plan.subscriptions.iter().all(|sub| sub.life == Life::Gone));
 }
 
 #[test]

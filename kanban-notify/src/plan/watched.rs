@@ -3,7 +3,7 @@
 use super::{Basis, Decision, Known, push_row, stand_in};
 use crate::{
     ownership::{self, Ownership, Why},
-    subscription::{Life, Row, SubKey},
+    subscription::{Life, Row, SubKey, Subscription},
 };
 
 /// That a row has ended, which counts for requests in flight too (law S2); and a cursor that an older copy
@@ -24,12 +24,27 @@ pub(super) fn note_unseen(
             Some(row) if basis.older.is_some() && row.cursor > copy.settled => {
                 (row.cursor, copy.life)
             }
+            // Its task is read bit by bit: it has ended only once all of that was shown (law O3).
+            None if is_still_owed(copy) && basis.is_behind(&key.task, decision) => continue,
             None if on_board => (copy.settled, Life::Gone),
             _ => continue,
         };
         let (profile, adopted) = (copy.profile.clone(), copy.adopted.clone());
         let (row, range) = (stand_in(copy, cursor), (copy.baseline, copy.seen));
         push_row(decision, &row, profile, adopted, life, range, (Vec::new(), None));
+    }
+}
+
+/// Whether what happened to the task of a copy is owed to it although its row is gone: it was only offered to
+/// us, and a notifier of Hermes had listed it before (law O3).
+pub(super) fn is_still_owed(copy: &Subscription) -> bool {
+    copy.life == Life::Offered && copy.key.is_api_server()
+}
+
+impl Basis<'_> {
+    /// Whether a task has events that are not read yet.
+    fn is_behind(&self, task: &str, decision: &Decision) -> bool {
+        self.apart.contains_key(task) || decision.behind.contains_key(task)
     }
 }
 

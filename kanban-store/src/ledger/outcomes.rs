@@ -162,7 +162,6 @@ fn settle_claim(
 fn is_plain(settlement: &SettlementRow) -> bool {
     settlement.over
         && settlement.alias.is_none()
-        && settlement.pause.is_none()
         && settlement.legs.iter().all(|outcome| outcome.state == states::DELIVERED)
 }
 
